@@ -85,14 +85,23 @@ class Bert(nn.Module):
 
     def forward(self, ids: Tensor, mask: Tensor, types: Tensor) -> Tensor:
         """Return one logit per row for a reranker, else one unit vector: the mean over the tokens."""
-        states = self.embeddings(ids, types)
-        for layer in self.encoder["layer"]:
-            states = layer(states, mask)
+        states = self.states(ids, mask, types)[-1]
         if self.is_reranker:
-            logits: Tensor = self.classifier(torch.tanh(self.pooler["dense"](states[:, 0])))
-            return logits[:, 0].float()
+            return self.logits(states)
         weights = mask[:, :, None].float()
         return functional.normalize((states.float() * weights).sum(1) / weights.sum(1), dim=1)
+
+    def states(self, ids: Tensor, mask: Tensor, types: Tensor) -> list[Tensor]:
+        """Return the state of every token after each layer."""
+        found = [self.embeddings(ids, types)]
+        for layer in self.encoder["layer"]:
+            found.append(layer(found[-1], mask))
+        return found[1:]
+
+    def logits(self, states: Tensor) -> Tensor:
+        """Return the logit of each row from the states of the last layer."""
+        logits: Tensor = self.classifier(torch.tanh(self.pooler["dense"](states[:, 0])))
+        return logits[:, 0].float()
 
 
 class _Product(NamedTuple):

@@ -16,21 +16,37 @@ from pathlib import Path
 import numpy as np
 import torch
 from bert import LAYERS, Bert, load
-from pool import Haystack, Question, read_pool
+from pool import Haystack, Question, Turn, read_pool, without_names
 from torch import Tensor
 from torch.nn import functional
-from train import Item, Machine, mine, write
+from train import MINED, Item, Machine, write
 
 _LISTS = 32
 _HARD, _NEAR, _ANY = 10, 2, 2
 """Turns of a list: those that look right, others of the same session, and any."""
 _PREVIOUS_SHARE = 0.5
-_UTTERANCE_SHARE = 0.35
-"""Turns that serve as questions too, per question: people also continue a subject instead of asking."""
+_UTTERANCE_SHARE = 1.5
+"""Questions that are made from turns, per question of the pool: nobody has to know their answers but the teacher."""
 _UTTERANCE_WORDS = 6
-_RATE = 3e-4
+_TURN_SHARE = 0.4
+"""Of the questions made from turns, how many are the turn itself."""
+_SHORT_WORD = 3
+_ASKED = (
+    "{words}",
+    "What did {speaker} say about {words}?",
+    "When did {speaker} talk about {words}?",
+    "What {words} does {speaker} have?",
+    "Why did {speaker} {words}?",
+    "Where is {speaker}'s {words}?",
+    "How many {words} did {speaker} mention?",
+    "Which {words} does {speaker} like?",
+    "Who {words} with {speaker}?",
+)
+_RATE = 2e-4
 _LOGIT_WEIGHT = 0.05
 """Weight of equal logits beside equal orders: it keeps the scale, which the product calibrates on."""
+_STATE_WEIGHT = 2.0
+"""Weight of equal states of all tokens: what the teacher learnt from other texts is kept, where logits tell little."""
 
 
 class Tokens:
@@ -52,20 +68,49 @@ class Tokens:
 
 
 def add_utterances(haystacks: Sequence[Haystack], rng: random.Random) -> None:
-    """Add turns to the questions, so that the students also learn from what continues a subject."""
+    """Add questions made from turns: the turn itself, which continues a subject, or some of its words."""
     for haystack in haystacks:
         long = [n for n, turn in enumerate(haystack.turns) if len(turn.text.split()) >= _UTTERANCE_WORDS]
         count = min(len(long), int(len(haystack.questions) * _UTTERANCE_SHARE) + 1)
         for number in rng.sample(long, count):
-            haystack.questions.append(Question(haystack.turns[number].text, [number], "utterance", []))
+            turn = haystack.turns[number]
+            asked = _ask(turn, rng)
+            kind = "utterance" if asked == turn.text else "words"
+            haystack.questions.append(Question(asked, [number], kind, []))
+
+
+def _ask(turn: Turn, rng: random.Random) -> str:
+    words = [word.strip('.,?!"') for word in turn.text.split()]
+    chosen = [word for word in words if len(word) > _SHORT_WORD]
+    if len(chosen) < 2 or rng.random() < _TURN_SHARE:
+        return turn.text
+    start, length = rng.randrange(len(chosen)), rng.randint(1, 4)
+    return rng.choice(_ASKED).format(words=" ".join(chosen[start : start + length]).lower(), speaker=turn.speaker)
+
+
+def mine_by_meaning(machine: Machine, embedder: Bert, haystacks: Sequence[Haystack]) -> None:
+    """Set the turns that look right for every question: those with the nearest vectors."""
+    embedder.eval()
+    with machine.half_precision():
+        for haystack in haystacks:
+            passages = machine.embed(embedder, [f"passage: {turn.text}" for turn in haystack.turns])
+            asked = [f"query: {without_names(each.text, haystack.turns)}" for each in haystack.questions]
+            cosines = machine.embed(embedder, asked) @ passages.T
+            for question, row in zip(haystack.questions, cosines, strict=True):
+                row[question.gold] = -np.inf
+                question.hard = np.argsort(-row, kind="stable")[:MINED].tolist()
+
+
+def taken_layers(layers: int) -> list[int]:
+    """Return the layers of the teacher that a student begins with and stays close to: at equal distances, the last too."""
+    return [round((number + 1) * LAYERS / layers) - 1 for number in range(layers)]
 
 
 def student_of(teacher: Bert, layers: int) -> Bert:
-    """Return a model that begins with layers of the teacher at equal distances."""
+    """Return a model that begins with layers of the teacher."""
     model = Bert(is_reranker=True, layers=layers)
     weights = teacher.state_dict()
-    taken = np.rint(np.linspace(0, LAYERS - 1, layers)).astype(int)
-    for to, at in enumerate(taken):
+    for to, at in enumerate(taken_layers(layers)):
         prefix = f"encoder.layer.{at}."
         weights |= {
             f"encoder.layer.{to}.{name.removeprefix(prefix)}": value
@@ -102,6 +147,14 @@ def losses(scores: Tensor, wanted: Tensor) -> Tensor:
     return order + _LOGIT_WEIGHT * functional.mse_loss(scores, wanted)
 
 
+def state_distance(states: Sequence[Tensor], wanted: Sequence[Tensor], mask: Tensor) -> Tensor:
+    """Return how far the states of a student are from the teacher's: the mean square over tokens and layers."""
+    distances = [
+        (found.float() - known.float())[mask].square().mean() for found, known in zip(states, wanted, strict=True)
+    ]
+    return torch.stack(distances).mean()
+
+
 def distil(
     machine: Machine, teacher: Bert, students: Sequence[Bert], haystacks: Sequence[Haystack], minutes: float, seed: int
 ) -> None:
@@ -121,11 +174,15 @@ def distil(
         ids, width = _rows(machine, tokens, batch, rng)
         with machine.half_precision():
             with torch.no_grad():
-                wanted = teacher(*ids).view(-1, width)
+                known = teacher.states(*ids)
+                wanted = teacher.logits(known[-1]).view(-1, width)
             for student, optimizer in zip(students, optimizers, strict=True):
                 optimizer.param_groups[0]["lr"] = _RATE * min(past / 0.05, (1 - past) / 0.95)
                 optimizer.zero_grad()
-                losses(student(*ids).view(-1, width), wanted).backward()
+                states = student.states(*ids)
+                apart_by = state_distance(states, [known[at] for at in taken_layers(len(states))], ids[1])
+                order = losses(student.logits(states[-1]).view(-1, width), wanted)
+                (order + _STATE_WEIGHT * (1 - past) * apart_by).backward()
                 torch.nn.utils.clip_grad_norm_(student.parameters(), 1.0)
                 optimizer.step()
     for student in students:
@@ -154,7 +211,7 @@ def _compare(
     machine: Machine, teacher: Bert, students: Sequence[Bert], tokens: Tokens, items: Sequence[Item], rng: random.Random
 ) -> None:
     """Print on lists of haystacks that were not trained on how often teacher and students put the right turn first."""
-    lists = [item for item in items if item[1].kind != "utterance"]
+    lists = [item for item in items if item[1].kind not in ("utterance", "words")]
     lists = rng.sample(lists, min(1024, len(lists)))
     scores: list[list[Tensor]] = [[] for _ in range(1 + len(students))]
     with torch.no_grad(), machine.half_precision():
@@ -184,7 +241,7 @@ def main() -> None:
     haystacks = read_pool(options.pool)
     add_utterances(haystacks, random.Random(options.seed))
     print(f"{len(haystacks)} haystacks, {sum(len(each.questions) for each in haystacks)} questions", flush=True)
-    mine(machine, load(options.models / "e5-dialogue.onnx", is_reranker=False).to(machine.device), haystacks)
+    mine_by_meaning(machine, load(options.models / "e5-dialogue.onnx", is_reranker=False).to(machine.device), haystacks)
     source = options.models / "reranker-dialogue.onnx"
     teacher = load(source, is_reranker=True).to(machine.device).eval()
     students = [student_of(teacher, layers).to(machine.device).train() for layers in options.layers]

@@ -16,6 +16,8 @@ from memoranda.text import clean_text
 if TYPE_CHECKING:
     from memoranda.types import FloatArray
 
+STATIC: Final = "static"
+"""The provider of `fast`, a table of token vectors."""
 DEFAULT_MODEL: Final = "e5-dialogue"
 WEIGHTS_FILE: Final = "model.safetensors"
 ONNX_FILES: Final = ("model.onnx", "onnx/model.onnx", "onnx/model_quantized.onnx", "onnx/model_int8.onnx")
@@ -96,6 +98,11 @@ class CachesByTenant(Protocol):
 def is_instant(embedder: Embedder) -> bool:
     """Return whether embedding costs less than looking up a stored vector."""
     return isinstance(embedder, InstantEmbedder) and embedder.instant
+
+
+def runs_model(embedder: Embedder) -> bool:
+    """Return whether embedding a question runs a neural model, or asks one elsewhere, and so takes milliseconds."""
+    return embedder.identity.provider != STATIC and not is_instant(embedder)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,12 @@ onnxruntime is imported with the first model, since it takes longer to load than
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import os
 import re
 import threading
 import unicodedata
-from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -27,8 +27,17 @@ import memoranda_models
 import numpy as np
 
 from memoranda.embedding import added_models
-from memoranda.embedding.base import DEFAULT_MODEL, EmbedderIdentity, InputKind, ModelSpec, check_input_texts, normalize
+from memoranda.embedding.base import (
+    DEFAULT_MODEL,
+    STATIC,
+    EmbedderIdentity,
+    InputKind,
+    ModelSpec,
+    check_input_texts,
+    normalize,
+)
 from memoranda.embedding.model_files import read_model_file
+from memoranda.embedding.parallel import FairSlots, default_threads, run_each
 from memoranda.errors import Incompatible, InvalidInput, MissingExtra, Unavailable
 
 if TYPE_CHECKING:
@@ -163,51 +172,6 @@ def _is_separate_token(character: str, category: str) -> bool:
     return category.startswith("P") or _IDEOGRAPHS.match(character) is not None
 
 
-_MAX_THREADS: Final = 8
-
-
-class FairSlots:
-    """Lets so many threads in at a time, in the order in which they came.
-
-    A `threading.Semaphore` keeps no order: a thread that comes back at once overtakes those that wait, so that a short
-    call would wait for the end of a long one.
-    """
-
-    def __init__(self, count: int) -> None:
-        self._free = count
-        self._lock = threading.Lock()
-        self._waiting: deque[threading.Lock] = deque()
-
-    def __enter__(self) -> None:
-        with self._lock:
-            if self._free:
-                self._free -= 1
-                return
-            turn = threading.Lock()
-            turn.acquire()
-            self._waiting.append(turn)
-        try:
-            turn.acquire()  # released by the thread that gives its slot to this one
-        except BaseException:
-            self._give_up(turn)
-            raise
-
-    def __exit__(self, *_: object) -> None:
-        with self._lock:
-            if self._waiting:
-                self._waiting.popleft().release()
-            else:
-                self._free += 1
-
-    def _give_up(self, turn: threading.Lock) -> None:
-        """Leave the line after an interrupt; give the slot on if this thread got one at that moment."""
-        with self._lock:
-            if turn in self._waiting:
-                self._waiting.remove(turn)
-                return
-        self.__exit__()
-
-
 class OnnxEmbedder:
     """An `Embedder` that runs a model file. The model is loaded when the first text is embedded.
 
@@ -221,7 +185,7 @@ class OnnxEmbedder:
             raise InvalidInput(f"threads must be at least 1, not {threads}")
         self._spec = spec
         self._use_gpu = use_gpu
-        self._threads = threads or min(available_cores(), _MAX_THREADS)
+        self._threads = threads or default_threads()
         # Also bounds memory: however many callers there are, only this many runs hold buffers at a time.
         self._running = FairSlots(self._threads)
         self._loading = threading.Lock()
@@ -236,30 +200,12 @@ class OnnxEmbedder:
         prefix = self._spec.prefixes.get(kind, "")
         inputs = [prefix + text for text in check_input_texts(texts)]
         rows = np.empty((len(inputs), self._spec.dimension), np.float32)
-        pending = deque(enumerate(inputs))
-        threads = min(self._threads, len(inputs))
-        if threads < 2:
-            self._embed_pending(rows, pending)
-            return rows
-        # A pool for this call only: no thread is left running that a later fork would lose.
-        with ThreadPoolExecutor(threads, "memoranda-embed") as pool:
-            for future in [pool.submit(self._embed_pending, rows, pending) for _ in range(threads)]:
-                future.result()
-        return rows
 
-    def _embed_pending(self, rows: FloatArray, pending: deque[tuple[int, str]]) -> None:
-        """Embed texts until none is left. One task per text would make the threads compete for the interpreter lock
-        several times per text."""
-        while True:
-            try:
-                number, text = pending.popleft()
-            except IndexError:
-                return
-            try:
-                rows[number] = self._embed_one(text)
-            except BaseException:
-                pending.clear()  # the call fails, so the rest is not needed
-                raise
+        def embed_one(number: int, text: str) -> None:
+            rows[number] = self._embed_one(text)
+
+        run_each(inputs, embed_one, self._threads)
+        return rows
 
     def _embed_one(self, text: str) -> FloatArray:
         encoder = self._load()
@@ -281,7 +227,7 @@ class _Encoder:
         self._spec = spec
         is_json = spec.vocabulary.suffix == ".json"
         self._tokenizer = TokenizerFile(spec.vocabulary) if is_json else WordPiece(spec.vocabulary)
-        self._session = open_session(spec.model, use_gpu=use_gpu)
+        self._session = open_session(spec.model, use_gpu=use_gpu, sha256=spec.sha256)
         self._inputs = {item.name for item in self._session.get_inputs()}
         if unknown := self._inputs.difference(_INPUTS):
             raise Incompatible(
@@ -331,8 +277,14 @@ def find_gpu_problem() -> str | None:
     )
 
 
-def open_session(model: Path, *, use_gpu: bool = False) -> InferenceSession:
-    """Return the loaded model. It runs on one thread; callers run several texts on several threads."""
+def open_session(model: Path, *, use_gpu: bool = False, sha256: str | None = None) -> InferenceSession:
+    """Return the loaded model. It runs on one thread; callers run several texts on several threads.
+
+    Args:
+        model: A plain file, or a packed one of a package.
+        use_gpu: Whether to run it on a CUDA device where there is one.
+        sha256: The checksum that the content of a packed file must have.
+    """
     onnxruntime = _import_onnxruntime()
     if use_gpu and (problem := find_gpu_problem()) is not None:
         logging.getLogger("memoranda").warning(problem)
@@ -348,7 +300,7 @@ def open_session(model: Path, *, use_gpu: bool = False) -> InferenceSession:
     options.log_severity_level = 4  # errors are raised, not printed
     providers = [_GPU, _CPU] if use_gpu else [_CPU]
     with translate_errors(model):
-        session = onnxruntime.InferenceSession(_read_model(model), options, providers=providers)
+        session = onnxruntime.InferenceSession(_read_model(model, sha256), options, providers=providers)
     # The session keeps these 34 MB for a change of providers, which never happens here.
     session._model_bytes = None
     return session
@@ -368,19 +320,17 @@ def translate_errors(model: Path) -> Iterator[None]:
         raise Unavailable(f"the model {model.stem} cannot be run now: {error}") from error
 
 
-def available_cores() -> int:
-    """Return the number of available_cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _read_model(model: Path) -> str | bytes:
-    """Return the path of a plain file, or the content of a packed one."""
+def _read_model(model: Path, sha256: str | None) -> str | bytes:
+    """Return the path of a plain file, or the content of a packed one, which must have this checksum."""
     if model.suffix != memoranda_models.PACKED:
         return str(model)
     try:
-        return memoranda_models.unpacked(model)
+        content = memoranda_models.unpacked(model)
     except (OSError, ValueError) as error:
         raise Incompatible(f"the model file {model} cannot be read ({error}): install it again") from error
+    if sha256 is not None and hashlib.sha256(content).hexdigest() != sha256:
+        raise Incompatible(f"the model file {model} is damaged (its checksum is wrong): install it again")
+    return content
 
 
 def _import_onnxruntime() -> Any:
@@ -415,7 +365,7 @@ def open_model(name: str, *, use_gpu: bool = False) -> OnnxEmbedder:
 
 _ROWS: Final = "potion-base-8M.npy"
 _SCALES: Final = "potion-base-8M.scale.npy"
-_IDENTITY: Final = EmbedderIdentity("static", "potion-base-8M", 256, memoranda_models.SHA256[_ROWS], baseline=0.1)
+_IDENTITY: Final = EmbedderIdentity(STATIC, "potion-base-8M", 256, memoranda_models.SHA256[_ROWS], baseline=0.1)
 # Bounds the memory of one text; more tokens hardly change the mean.
 _WINDOW: Final = 8_192
 

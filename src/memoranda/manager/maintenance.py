@@ -329,6 +329,8 @@ class UpkeepMethods(ManagerMethods):
 
     def health(self) -> Health:
         """Return whether everything works, and the versions and settings in use."""
+        from memoranda.embedding.base import runs_model
+        from memoranda.embedding.cross_encoder import find_small_problem
         from memoranda.maintenance.health import collect_health
 
         components, opened = self._components, self._components.open()
@@ -338,6 +340,8 @@ class UpkeepMethods(ManagerMethods):
             from memoranda.embedding.local import find_gpu_problem
 
             problems += [problem for problem in [find_gpu_problem()] if problem is not None]
+        if (embedder := opened.vectors.embedder) is not None and runs_model(embedder):
+            problems += [problem for problem in [find_small_problem()] if problem is not None]
         return collect_health(
             opened.store,
             opened.vectors,

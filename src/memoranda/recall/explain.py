@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 from datetime import datetime
 from functools import partial
@@ -26,6 +26,7 @@ from memoranda.types import (
     ArmScore,
     Explanation,
     Filter,
+    Hit,
     IntArray,
     Memory,
     Recall,
@@ -71,6 +72,7 @@ def explain_absence(
     allowed: NDArray[np.bool_] | None,
     order: IntArray,
     memory: Memory,
+    hits: Sequence[Hit] = (),
 ) -> WhyNot:
     """Return which step left out a memory of the scope, or its rank.
 
@@ -84,6 +86,7 @@ def explain_absence(
         allowed: Which candidates pass the filters; None when there are no filters.
         order: The rows of the candidates that match, best first.
         memory: The memory that was expected.
+        hits: The best hits, reranked.
     """
     rows = ranking.candidates.rows_of(np.array([memory.id], dtype=np.int64))
     if not len(rows):
@@ -95,9 +98,12 @@ def explain_absence(
     if not len(positions):
         reason = "it shares no word with the question, and no model compared its meaning"
         return WhyNot(memory.id, reason, step="no match")
-    rank, score = int(positions[0]) + 1, float(to_scores(ranking.sums[row : row + 1])[0])
+    rank, score, why = int(positions[0]) + 1, float(to_scores(ranking.sums[row : row + 1])[0]), ranking.why(row)
+    for position, hit in enumerate(hits, start=1):
+        if hit.id == memory.id:
+            rank, score, why = position, hit.score, hit.why
     step, reason = _compare_rank(rank, score, query.limit, query.min_score)
-    return WhyNot(memory.id, reason, rank, score, ranking.why(row), step)
+    return WhyNot(memory.id, reason, rank, score, why, step)
 
 
 def _compare_rank(rank: int, score: float, limit: int, floor: float | None) -> tuple[WhyNotStep, str]:

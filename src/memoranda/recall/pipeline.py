@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from memoranda.embedding.base import STATIC, runs_model
 from memoranda.embedding.vectors import Vectors
 from memoranda.errors import InvalidInput, MemorandaError, Unavailable
 from memoranda.fork_safety import register_fork_handler
@@ -38,7 +39,7 @@ from memoranda.recall.query import (
     widen_useless_windows,
 )
 from memoranda.recall.rank import Ranking, collect_evidence, order_rows, rank, to_scores
-from memoranda.recall.rerank import RERANK_LIMIT, Reranking
+from memoranda.recall.rerank import BEST, DEFAULT, Reranking, RerankPlan
 from memoranda.storage.base import OwnedWork, PartitionKey
 from memoranda.storage.claim_resolution import BY_MEANING
 from memoranda.storage.claims import claims_in
@@ -54,7 +55,6 @@ if TYPE_CHECKING:
     from memoranda.storage.base import Store
 
 
-_STATIC_PROVIDER = "static"
 _NEARLY: Final = 0.3
 """The share of a hit's score that a memory which is only near in meaning must have to be put above it."""
 _COMPARED: Final = 5
@@ -113,8 +113,10 @@ class RecallPipeline:
         vector = self._embed(query, parsed, degraded)
         ranking = self._rank(query, partition, parsed, vector, degraded)
         allowed = self._apply_filters(query, ranking)
-        hits = self._load_hits(query, parsed, ranking, allowed)
-        hits = self._rerank(query, ranking, hits, degraded)
+        plan = self._plan_reranking(query, vector)
+        hits = self._load_hits(query, parsed, ranking, allowed, plan)
+        hits = self._rerank(query, parsed, ranking, hits, plan, degraded)
+        hits = self._cut(query, hits)
         hits = self._add_later(query, parsed, ranking, allowed, hits)
         hits = self._as_known(query, hits)
         self._accesses.record(hit.id for hit in hits)
@@ -209,7 +211,10 @@ class RecallPipeline:
         ranking = self._rank(query, partition, parsed, vector, [])
         allowed = self._apply_filters(query, ranking)
         rows, _ = order_rows(ranking, len(ranking.candidates), allowed, several=parsed.asks_for_several)
-        return explain_absence(self._store, query, partition, ranking, allowed, rows, memory)
+        plan = self._plan_reranking(query, vector)
+        hits = self._load_hits(query, parsed, ranking, allowed, plan)
+        hits = self._rerank(query, parsed, ranking, hits, plan, [])
+        return explain_absence(self._store, query, partition, ranking, allowed, rows, memory, hits)
 
     def _validate(
         self,
@@ -251,7 +256,7 @@ class RecallPipeline:
         embedder = self._vectors.embedder
         if embedder is None or parsed.embedded is None:
             return None
-        if query.mode == "fast" and embedder.identity.provider != _STATIC_PROVIDER:
+        if query.mode == "fast" and embedder.identity.provider != STATIC:
             return None
         try:
             # Without the lock of the partition: a model takes longer than a search.
@@ -295,10 +300,24 @@ class RecallPipeline:
         allowed[ranking.candidates.rows_of(passing)] = True
         return allowed
 
+    def _plan_reranking(self, query: RecallQuery, vector: QueryVector | None) -> RerankPlan | None:
+        """Return how the hits are reranked; None where no model may run, or where it would cost most of the time."""
+        if query.mode == "best":
+            return BEST
+        embedder = self._vectors.embedder
+        if query.mode == "fast" or vector is None or embedder is None or not runs_model(embedder):
+            return None
+        return DEFAULT
+
     def _load_hits(
-        self, query: RecallQuery, parsed: ParsedQuery, ranking: Ranking, allowed: NDArray[np.bool_] | None
+        self,
+        query: RecallQuery,
+        parsed: ParsedQuery,
+        ranking: Ranking,
+        allowed: NDArray[np.bool_] | None,
+        plan: RerankPlan | None,
     ) -> tuple[Hit, ...]:
-        count = max(query.limit, RERANK_LIMIT if query.mode == "best" else _COMPARED) + _SPARE
+        count = max(query.limit, _COMPARED, plan.limit if plan else 0) + _SPARE
         rows, sums = order_rows(ranking, count, allowed, several=parsed.asks_for_several)
         # Read from the store inside the scope: a memory that was deleted a moment ago is not returned.
         memories = self._store.get(query.scope, ranking.candidates.ids[rows].tolist())
@@ -306,21 +325,33 @@ class RecallPipeline:
         return tuple(
             Hit(memory, score, ranking.why(row))
             for row, score, memory in zip(rows.tolist(), scores, memories, strict=True)
-            if memory and (query.min_score is None or score >= query.min_score)
+            if memory
             if not _repeats_question(memory.content, query.text)
             if query.as_of is None or _is_true_at(memory, query.as_of)
         )[: count - _SPARE]
 
     def _rerank(
-        self, query: RecallQuery, ranking: Ranking, hits: tuple[Hit, ...], degraded: list[str]
+        self,
+        query: RecallQuery,
+        parsed: ParsedQuery,
+        ranking: Ranking,
+        hits: tuple[Hit, ...],
+        plan: RerankPlan | None,
+        degraded: list[str],
     ) -> tuple[Hit, ...]:
-        """Reorder the hits in mode "best"; in any mode, cut them to those that are compared by time."""
-        if query.mode == "best":
-            try:
-                hits = self._reranking.rerank(query.text, query.scope, ranking, hits)
-            except Unavailable as error:
-                degraded.append(f"reranker: {error}")
-        return hits[: max(query.limit, _COMPARED)]
+        if plan is None:
+            return hits
+        try:
+            return self._reranking.rerank(plan, parsed.named, query.scope, ranking, hits)
+        except Unavailable as error:
+            degraded.append(f"reranker: {error}")
+            return hits
+
+    @staticmethod
+    def _cut(query: RecallQuery, hits: tuple[Hit, ...]) -> tuple[Hit, ...]:
+        """Return the hits that score enough, as many as are asked for or are compared by time."""
+        kept = [hit for hit in hits if query.min_score is None or hit.score >= query.min_score]
+        return tuple(kept[: max(query.limit, _COMPARED)])
 
     def _add_later(
         self,

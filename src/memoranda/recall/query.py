@@ -78,6 +78,8 @@ class ParsedQuery:
     """Whether the answer is a list, a count, an order or a comparison, and so in several memories."""
     notes: tuple[str, ...] = ()
     """What was done otherwise than the question says, and why."""
+    named: str = ""
+    """The question with the names that the speakers have in the texts, for a model that reads both together."""
 
 
 def parse_query(
@@ -100,7 +102,7 @@ def parse_query(
     notes = tuple(f"{name!r} is another name of {speaker!r}" for name, speaker in (aliases or {}).items())
     if windows and _dates_in(text, windows).issuperset(match.terms):
         # "2024-01-08" asks for what was said then, not for texts that look like a date.
-        return ParsedQuery(None, (), match.speakers, windows, asks_for_time=True, notes=notes)
+        return ParsedQuery(None, (), match.speakers, windows, asks_for_time=True, notes=notes, named=text)
     several = asks_for_several(text)
     if several:
         notes = (*notes, "asks for several things: memories of different sessions come first")
@@ -114,6 +116,7 @@ def parse_query(
         asks_for_several=several,
         only_people=bool(match.speakers) and not _names_a_thing(text, (*match.speakers, *(aliases or ())), now),
         notes=notes,
+        named=_replace_aliases(text, aliases or {}),
     )
 
 
@@ -123,6 +126,12 @@ def _names_a_thing(text: str, people: Sequence[str], now: datetime) -> bool:
     for mention in find_mentions(text[:_MAX_CHARACTERS], now, prefer="past"):
         text = text.replace(mention.text, " ")
     return has_content_terms(text)
+
+
+def _replace_aliases(text: str, aliases: Mapping[str, str]) -> str:
+    for name, speaker in aliases.items():
+        text = re.sub(rf"\b{re.escape(name)}\b", speaker.replace("\\", r"\\"), text)
+    return text
 
 
 def _dates_in(text: str, windows: Sequence[Window]) -> set[str]:

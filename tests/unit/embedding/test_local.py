@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 
 from memoranda.embedding import local
-from memoranda.embedding.local import FairSlots, OnnxEmbedder, StaticEmbedder, WordPiece, default_spec
+from memoranda.embedding.local import OnnxEmbedder, StaticEmbedder, WordPiece, default_spec
+from memoranda.embedding.parallel import FairSlots
 from memoranda.errors import Incompatible, InvalidInput, InvalidType
 
 

@@ -1,80 +1,215 @@
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from memoranda import MemoryManager
-from memoranda.errors import MissingExtra
-from memoranda.recall.rerank import CrossEncoder, combine_scores
+from memoranda.embedding.local import StaticEmbedder
+from memoranda.recall import pipeline, rerank
+from memoranda.recall.rerank import BEST, DEFAULT, reorder
 from memoranda.testing.fakes import HashEmbedder
-from memoranda.types import FloatArray
+from memoranda.types import FloatArray, Hit
 
 
-@pytest.fixture(scope="module")
-def reranker() -> CrossEncoder:
-    return CrossEncoder()
+class FakeEncoder:
+    """Scores a text by the words of `liked` in it, and keeps what it was given."""
 
+    def __init__(self, liked: str = "") -> None:
+        self.liked = liked
+        self.read: list[str] = []
 
-def test_text_that_answers_beats_text_that_shares_words(reranker: CrossEncoder) -> None:
-    texts = ["Paris is the capital of France.", "The capital letter is larger than others.", "I like tea."]
-    scores = reranker.scores("What is the capital of France?", texts)
-    assert scores.argmax() == 0
-    assert scores.argmin() == 2
-
-
-def test_pair_scores_the_same_alone_and_in_a_batch(reranker: CrossEncoder) -> None:
-    alone = reranker.scores("Where is the kettle?", ["on the stove"])
-    batched = reranker.scores("Where is the kettle?", ["a much longer text about something else", "on the stove"])
-    assert alone[0] == batched[1]
-
-
-def test_long_texts_and_questions_are_cut(reranker: CrossEncoder) -> None:
-    assert np.isfinite(reranker.scores("why " * 10_000, ["because " * 100_000, "🎉", "…"])).all()
-
-
-def test_no_texts_give_no_scores(reranker: CrossEncoder) -> None:
-    assert reranker.scores("Where?", []).tolist() == []
-
-
-def test_missing_package_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "memoranda_reranker", None)
-    with pytest.raises(MissingExtra, match=r"mode 'best'.*memoranda\[best\]"):
-        CrossEncoder()
-
-
-def test_ranking_sum_still_counts_after_reranking() -> None:
-    sums = np.array([6.0, 5.0], dtype=np.float32)
-    close = combine_scores(sums, np.array([1.0, 2.0], np.float32), np.array([1.0, 2.0], np.float32))
-    far = combine_scores(sums, np.array([-5.0, 5.0], np.float32), np.array([-5.0, 5.0], np.float32))
-    assert close.argmax() == 0
-    assert far.argmax() == 1
-
-
-def test_score_after_previous_turn_counts_more_than_score_alone() -> None:
-    sums = np.zeros(2, dtype=np.float32)
-    order = combine_scores(sums, np.array([2.0, 0.0], np.float32), np.array([0.0, 2.0], np.float32))
-    assert order[1] > order[0] > 0
-
-
-def test_pair_is_scored_once_per_tenant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    scored: list[str] = []
-
-    def count(_: CrossEncoder, question: str, texts: Sequence[str]) -> FloatArray:
+    def scores(self, question: str, texts: Sequence[str]) -> FloatArray:
         del question
-        scored.extend(texts)
-        return np.zeros(len(texts), dtype=np.float32)
+        self.read += texts
+        return np.array([100.0 if self.liked and self.liked in text else 0.0 for text in texts], dtype=np.float32)
 
-    monkeypatch.setattr(CrossEncoder, "scores", count)
-    with MemoryManager(f"sqlite:///{tmp_path}/a.db", embedder=HashEmbedder(64)) as manager:
-        other = manager.for_tenant("other")
-        for each in (manager, other):
-            each.add_memories(["I have a cat.", "My cat is old."])
-        for _ in range(2):
-            manager.recall("Whose cat is old?", mode="best")
-        assert sorted(scored) == ["I have a cat.", "My cat is old."]
-        other.recall("Whose cat is old?", mode="best")
-        assert len(scored) == 4
+
+@pytest.fixture
+def encoder(monkeypatch: pytest.MonkeyPatch) -> FakeEncoder:
+    fake = FakeEncoder()
+    monkeypatch.setattr(rerank, "open_cross_encoder", lambda _: fake)
+    return fake
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> MemoryManager:
+    return MemoryManager(f"sqlite:///{tmp_path}/a.db", embedder=HashEmbedder(64))
+
+
+def _say(memory: MemoryManager, session: str, *lines: str) -> None:
+    pairs = [line.split(": ") for line in lines]
+    messages = [{"role": "user", "name": name, "content": text} for name, text in pairs]
+    memory.remember(messages, session=session, keep_all=True)
+
+
+def _talk(memory: MemoryManager) -> None:
+    _say(
+        memory,
+        "monday",
+        "Ann: Where is your cat?",
+        "Ben: The cat sleeps in the barn.",
+        "Ann: My cat likes the kitchen.",
+        "Ben: Kitchens are warm.",
+    )
+
+
+def _hits(memory: MemoryManager) -> tuple[Hit, ...]:
+    return memory.recall("Where does the cat sleep?", mode="fast").hits
+
+
+def test_sum_of_the_ranking_still_counts(memory: MemoryManager) -> None:
+    _talk(memory)
+    first, second = _hits(memory)[:2]
+    sums = np.array([6.0, 5.0], dtype=np.float32)
+    close = reorder((first, second), sums, np.array([1.0, 2.0], np.float32), 0.4)
+    far = reorder((first, second), sums, np.array([-5.0, 5.0], np.float32), 0.4)
+    assert [hit.id for hit in close] == [first.id, second.id]
+    assert [hit.id for hit in far] == [second.id, first.id]
+
+
+def test_default_mode_reads_hits_with_the_question_where_people_take_turns(
+    memory: MemoryManager, encoder: FakeEncoder
+) -> None:
+    _talk(memory)
+    encoder.liked = "Kitchens are warm."
+    found = memory.recall("Where does the cat sleep?")
+    assert found[0].content == "Kitchens are warm."
+    assert [hit.score for hit in found] == sorted((hit.score for hit in found), reverse=True)
+    reason = {each.arm: each for each in found[0].why}["reranker"]
+    assert (reason.rank, reason.gain > 0) == (1, True)
+
+
+def test_reading_hits_with_the_question_keeps_the_mean_of_their_sums(memory: MemoryManager) -> None:
+    _talk(memory)
+    hits = _hits(memory)[:2]
+    sums = np.array([6.0, 5.0], dtype=np.float32)
+    gains = [hit.why[-1].gain for hit in reorder(hits, sums, np.array([-9.0, -11.0], np.float32), 0.4)]
+    assert gains == pytest.approx([0.4, -0.4])
+
+
+def test_default_mode_reads_no_notes(memory: MemoryManager, encoder: FakeEncoder) -> None:
+    memory.add_memories(["The cat sleeps in the barn.", "Kitchens are warm.", "My cat likes the kitchen."])
+    memory.recall("Where does the cat sleep?")
+    assert encoder.read == []
+    memory.recall("Where does the cat sleep?", mode="best")
+    assert len(encoder.read) == 3
+
+
+def test_reply_is_read_after_the_question_and_other_turns_alone(memory: MemoryManager, encoder: FakeEncoder) -> None:
+    _talk(memory)
+    memory.recall("Where does the cat sleep?")
+    assert sorted(encoder.read) == [
+        "Ann: My cat likes the kitchen.",
+        "Ann: Where is your cat?",
+        "Ann: Where is your cat? Ben: The cat sleeps in the barn.",
+        "Ben: Kitchens are warm.",
+    ]
+
+
+def test_best_mode_reads_a_reply_alone_too(memory: MemoryManager, encoder: FakeEncoder) -> None:
+    _talk(memory)
+    memory.recall("Where does the cat sleep?", mode="best")
+    assert "Ben: The cat sleeps in the barn." in encoder.read
+    assert "Ann: Where is your cat? Ben: The cat sleeps in the barn." in encoder.read
+
+
+def test_alias_in_the_question_is_read_as_the_name_in_the_texts(
+    memory: MemoryManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    class Listening(FakeEncoder):
+        def scores(self, question: str, texts: Sequence[str]) -> FloatArray:
+            asked.append(question)
+            return super().scores(question, texts)
+
+    monkeypatch.setattr(rerank, "open_cross_encoder", lambda _: Listening())
+    said = (
+        "Please call me Kate.",
+        "I love sailing on the sea.",
+        "I love sailing on the lake.",
+        "My boat has a red sail.",
+    )
+    names = ("Katherine", "Tom", "Katherine", "Tom")
+    messages = [{"role": "user", "name": name, "content": text} for name, text in zip(names, said, strict=True)]
+    memory.remember(messages, session="monday")
+    memory.recall("Which sport does Kate love?")
+    assert asked == ["Which sport does Katherine love?"]
+
+
+def test_fast_mode_and_stores_without_a_neural_model_read_nothing(
+    memory: MemoryManager, encoder: FakeEncoder, tmp_path: Path
+) -> None:
+    _talk(memory)
+    memory.recall("Where does the cat sleep?", mode="fast")
+    for name, embedder in (("static", StaticEmbedder()), ("lookup", _Lookup(64))):
+        with MemoryManager(f"sqlite:///{tmp_path}/{name}.db", embedder=embedder) as other:
+            _talk(other)
+            other.recall("Where does the cat sleep?")
+    assert encoder.read == []
+
+
+class _Lookup(HashEmbedder):
+    instant = True
+
+
+def test_rank_of_why_not_is_the_rank_after_reranking(memory: MemoryManager, encoder: FakeEncoder) -> None:
+    _talk(memory)
+    encoder.liked = "Kitchens are warm."
+    for position, hit in enumerate(memory.recall("Where does the cat sleep?"), start=1):
+        why = memory.why_not("Where does the cat sleep?", hit.id)
+        assert (why.rank, why.step) == (position, "found")
+        assert why.score == pytest.approx(hit.score)
+
+
+def test_lowest_score_counts_after_reranking(memory: MemoryManager, encoder: FakeEncoder) -> None:
+    _talk(memory)
+    encoder.liked = "Kitchens are warm."
+    everything = memory.recall("Where does the cat sleep?")
+    floor = everything[0].score
+    assert [hit.id for hit in memory.recall("Where does the cat sleep?", min_score=floor)] == [everything[0].id]
+
+
+def test_pair_is_scored_once_per_model_and_tenant(memory: MemoryManager, encoder: FakeEncoder) -> None:
+    other = memory.for_tenant("other")
+    for each in (memory, other):
+        _talk(each)
+    for _ in range(2):
+        memory.recall("Whose cat is old?", mode="best")
+    once = len(encoder.read)
+    assert once == len(set(encoder.read)) > 0
+    other.recall("Whose cat is old?", mode="best")
+    assert len(encoder.read) == 2 * once
+
+
+def test_scored_pairs_are_kept_up_to_a_limit(
+    memory: MemoryManager, encoder: FakeEncoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rerank, "_CACHED_PAIRS", 2)
+    _talk(memory)
+    memory.recall("Whose cat is old?", mode="best")
+    once = len(encoder.read)
+    memory.recall("Whose cat is old?", mode="best")
+    assert once < len(encoder.read) <= 2 * once
+
+
+def test_only_the_first_hits_are_read(
+    memory: MemoryManager, encoder: FakeEncoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pipeline, "BEST", replace(BEST, limit=2, alone=0.0))
+    _talk(memory)
+    encoder.liked = "Kitchens are warm."
+    found = memory.recall("Where does the cat sleep?", mode="best")
+    assert len(encoder.read) == 2
+    assert ["reranker" in {each.arm for each in hit.why} for hit in found] == [True, True, False, False]
+
+
+def test_default_mode_reads_each_hit_once(memory: MemoryManager, encoder: FakeEncoder) -> None:
+    _talk(memory)
+    found = memory.recall("Where does the cat sleep?")
+    assert DEFAULT.alone == 0
+    assert len(encoder.read) == len(found)
