@@ -15,7 +15,7 @@ def _find_nothing(*_: object) -> tuple[()]:
     return ()
 
 
-def _match_no_speakers(question: str, _: object) -> SpeakerMatch:
+def _match_no_speakers(question: str, *_: object) -> SpeakerMatch:
     return SpeakerMatch((), question, tuple(query_terms(question)))
 
 
@@ -27,7 +27,7 @@ OFF: dict[str, Changes] = {
     # Not quite 0: a question that is only a time has no other arm.
     "lexical arm": (("arms", "LEXICAL_WEIGHT", 1e-9),),
     "speaker matching": (("query", "match_speakers", _match_no_speakers),),
-    "speaker boost": (("rank", "SPEAKER_SHARE", 0.0),),
+    "speaker boost": (("rank", "SPEAKER_SHARE", 0.0), ("rank", "PEOPLE_SHARE", 0.0)),
     "asker as speaker": (("query", "_match_asker", _find_nothing),),
     "time window": (("query", "parse_windows", _find_nothing),),
     "answer type": (("rank", "_ANSWER_TYPE_SHARE", 0.0),),

@@ -120,9 +120,16 @@ def parse_query(
     )
 
 
+_ANYTHING: Final = re.compile(
+    r"\b(?:say|says|said|saying|tell|tells|told|talk\w*|mention\w*|know\w*|hear|heard|happen\w*|ever|else|anything|something|everything|"
+    r"news?|up to|going on|lately|recently|story|info|information|details?|remember)\b",
+    re.I,
+)
+
+
 def _names_a_thing(text: str, people: Sequence[str], now: datetime) -> bool:
-    """Return whether a question has a word to look for besides people and times."""
-    text = _remove_names(text, people)
+    """Return whether a question has a word to look for besides people, times, and words for asking about anything."""
+    text = _ANYTHING.sub(" ", _remove_names(text, people))
     for mention in find_mentions(text[:_MAX_CHARACTERS], now, prefer="past"):
         text = text.replace(mention.text, " ")
     return has_content_terms(text)

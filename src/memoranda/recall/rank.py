@@ -16,7 +16,7 @@ from memoranda.text import ENDS_WITH_QUESTION, OR, query_terms
 from memoranda.time_keys import keys_in_window
 from memoranda.types import ArmScore, FloatArray, IntArray, Window
 
-NEIGHBOUR_SHARE = 0.2
+NEIGHBOUR_SHARE = 0.1
 """Share of its score that a turn gives to the turns next to it; half as much to the next but one."""
 REPLY_SHARE = 0.5
 """Share of its score that a question gives to its reply."""
@@ -32,6 +32,8 @@ SPREAD_COST = 0.2
 """What a memory costs for each other of its session before it, when several things are asked for."""
 _SPREAD_DEPTH = 40
 """How many of the best memories are put in that order."""
+PEOPLE_SHARE = 0.9
+"""The same for people with names: who is asked about tells more there than that the user asks about themselves."""
 COMPANY_ODDS = 19.0
 """Nineteen of twenty answers about somebody are in talks in which that person took part."""
 _INSIDE_ODDS = 4.0
@@ -212,8 +214,8 @@ def speaker_gains(said: NDArray[np.bool_], company: NDArray[np.bool_] | None = N
     """
     if company is None or not company.any():
         return said * np.float32(SPEAKER_SHARE * _log_odds(SPEAKER_ODDS, said))
-    of_talks = np.float32(SPEAKER_SHARE * _log_odds(COMPANY_ODDS, company))
-    own = np.float32(SPEAKER_SHARE * _log_odds(SPEAKER_ODDS, said[company]))
+    of_talks = np.float32(PEOPLE_SHARE * _log_odds(COMPANY_ODDS, company))
+    own = np.float32(PEOPLE_SHARE * _log_odds(SPEAKER_ODDS, said[company]))
     return (of_talks * company + own * said).astype(np.float32)
 
 

@@ -46,7 +46,17 @@ def test_time_that_tells_no_memories_apart_gives_hits_and_a_note(
 
 @pytest.mark.parametrize(
     "question",
-    ["Where was James then?", "When was James there?", "Where has James been since 2021?", "James?", "Who is James?"],
+    [
+        "Where was James then?",
+        "When was James there?",
+        "Where has James been since 2021?",
+        "James?",
+        "Who is James?",
+        "Tell me about James",
+        "What did James say?",
+        "Was James ever here?",
+        "Any news from James lately?",
+    ],
 )
 def test_question_that_names_only_a_person_gives_what_that_person_said(manager: MemoryManager, question: str) -> None:
     manager.remember(TURNS, user="u")

@@ -122,7 +122,7 @@ class TestArms:
 class TestDialogue:
     def test_neighbour_gains_fall_with_distance(self) -> None:
         gains = neighbour_gains(floats(0, 0, 4, 0, 0, 0), np.zeros(6, dtype=np.bool_), make_candidates([0] * 6))
-        assert gains.tolist() == pytest.approx([0.4, 0.8, 0, 0.8, 0.4, 0])
+        assert gains.tolist() == pytest.approx([0.2, 0.4, 0, 0.4, 0.2, 0])
 
     def test_neighbour_gains_stay_inside_a_session(self) -> None:
         gains = neighbour_gains(floats(4, 0), np.array([True, False]), make_candidates([0, 1]))
@@ -131,7 +131,7 @@ class TestDialogue:
     def test_reply_gains_from_question(self) -> None:
         asking = np.array([True, False, False])
         gains = neighbour_gains(floats(4, 0, 0), asking, make_candidates([0, 0, 0]))
-        assert gains.tolist() == pytest.approx([0, 2.8, 0.4])
+        assert gains.tolist() == pytest.approx([0, 2.4, 0.2])
 
     def test_single_memory_has_no_neighbour_gain(self) -> None:
         assert neighbour_gains(floats(4), np.zeros(1, dtype=np.bool_), make_candidates([0])).tolist() == [0]
@@ -178,7 +178,8 @@ class TestBoosts:
         assert gains[0] > gains[1] > 0
         assert gains[2:].tolist() == [0, 0]
         alone = speaker_gains(said, np.array([True, True, True, True]))
-        assert alone.tolist() == speaker_gains(said).tolist()
+        assert alone[0] > 0
+        assert alone[1:].tolist() == [0, 0, 0]
 
     def test_window_gains_more_the_fewer_are_inside(self) -> None:
         first, second = START.timestamp(), START.timestamp() + 100 * DAY
