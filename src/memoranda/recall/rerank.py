@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from memoranda.embedding.cross_encoder import LARGE, SMALL, open_cross_encoder
+from memoranda.fork_safety import register_fork_handler
 from memoranda.recall.rank import Ranking, to_scores
 from memoranda.text import content_hash
 from memoranda.types import ArmScore, FloatArray, Hit, Memory, Scope
@@ -49,6 +50,15 @@ class Reranking:
         self._store = store
         self._lock = threading.Lock()
         self._pairs: OrderedDict[bytes, float] = OrderedDict()
+        register_fork_handler(self)
+
+    def before_fork(self) -> None:
+        """Hold the cache, so that it is whole in the child."""
+        self._lock.acquire()
+
+    def after_fork(self, *, in_child: bool) -> None:  # noqa: ARG002 - parent and child go on alike
+        """Let others use the cache again."""
+        self._lock.release()
 
     def rerank(
         self, plan: RerankPlan, question: str, scope: Scope, ranking: Ranking, hits: tuple[Hit, ...]
