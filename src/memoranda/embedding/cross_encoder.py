@@ -24,6 +24,8 @@ SMALL: Final = "reranker-small.onnx"
 LARGE: Final = "reranker-dialogue.onnx"
 _QUESTION_TOKENS: Final = 64
 _TEXT_TOKENS: Final = 192
+MAX_CHARACTERS: Final = 5 * _TEXT_TOKENS
+"""About as much of a text is read at most."""
 
 
 class CrossEncoder:
