@@ -1,6 +1,7 @@
 """Cross-validate a constant of recall: choose its value on some conversations, and measure it on the others.
 
     python benchmarks/heldout.py --data DATA rank._ANSWER_TYPE_SHARE 0 0.25 0.5 0.75
+    python benchmarks/heldout.py --data DATA --sets locomo pipeline.DEFAULT.share 0 0.1 0.15 0.2 0.3
 
 The first value is the baseline. Conversations are split into folds; for each fold, the value with the best sum of
 recall@5, recall@10 and NDCG@10 on all other folds is measured on this one. Then a value is chosen on LoCoMo and
@@ -11,8 +12,10 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,9 +52,15 @@ def main() -> None:
 
 
 def _answers(run: Run, questions: QuestionSet, options: argparse.Namespace, value: float) -> Answers:
-    module, _, name = options.constant.partition(".")
-    with changed(((module, name, value),)):
+    module, name, *fields = options.constant.split(".")
+    with changed(((module, name, _with_field(module, name, fields[0], value) if fields else value),)):
         return run.answers(questions, options.mode, f"{options.constant}={value:g}")
+
+
+def _with_field(module: str, name: str, field: str, value: float) -> Any:
+    """Return the dataclass of this name with another value of a field."""
+    whole = getattr(import_module(f"memoranda.recall.{module}"), name)
+    return replace(whole, **{field: type(getattr(whole, field))(value)})
 
 
 def _table(questions: QuestionSet, answers: Sequence[Answers], view: str) -> tuple[Table, list[str]]:
@@ -101,7 +110,7 @@ def _print_line(label: str, gains: NDArray[np.float64], folds: Sequence[NDArray[
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("constant", help="module and name inside memoranda.recall, such as rank.SPEAKER_SHARE")
+    parser.add_argument("constant", help="module, name and field inside memoranda.recall: rank.SPEAKER_SHARE")
     parser.add_argument("values", type=float, nargs="+", help="the first is the baseline")
     parser.add_argument("--data", type=Path, required=True, help="the folder that holds the question sets")
     parser.add_argument("--sets", nargs="*", default=SETS, choices=SETS)

@@ -14,6 +14,7 @@ import numpy as np
 from memoranda.embedding.local import WordPiece, open_session, translate_errors
 from memoranda.embedding.parallel import FairSlots, default_threads, run_each
 from memoranda.errors import MissingExtra, Unavailable
+from memoranda.fork_safety import register_fork_handler
 from memoranda.types import FloatArray
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ SMALL: Final = "reranker-small.onnx"
 LARGE: Final = "reranker-dialogue.onnx"
 _QUESTION_TOKENS: Final = 64
 _TEXT_TOKENS: Final = 192
+MAX_CHARACTERS: Final = 5 * _TEXT_TOKENS
+"""About as much of a text is read at most."""
 
 
 class CrossEncoder:
@@ -35,6 +38,15 @@ class CrossEncoder:
         self._running = FairSlots(self._threads)
         self._loading = threading.Lock()
         self._loaded: tuple[WordPiece, InferenceSession] | None = None
+        register_fork_handler(self)
+
+    def before_fork(self) -> None:
+        """Do nothing: the model is only read."""
+
+    def after_fork(self, *, in_child: bool) -> None:
+        """Drop a lock that another thread of the parent may have held."""
+        if in_child:
+            self._loading = threading.Lock()
 
     def scores(self, question: str, texts: Sequence[str]) -> FloatArray:
         """Return how well each text answers, in order: log-odds, higher is better. Long texts are cut."""

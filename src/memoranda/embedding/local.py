@@ -39,6 +39,7 @@ from memoranda.embedding.base import (
 from memoranda.embedding.model_files import read_model_file
 from memoranda.embedding.parallel import FairSlots, default_threads, run_each
 from memoranda.errors import Incompatible, InvalidInput, MissingExtra, Unavailable
+from memoranda.fork_safety import register_fork_handler
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -190,6 +191,15 @@ class OnnxEmbedder:
         self._running = FairSlots(self._threads)
         self._loading = threading.Lock()
         self._encoder: _Encoder | None = None
+        register_fork_handler(self)
+
+    def before_fork(self) -> None:
+        """Do nothing: the model is only read."""
+
+    def after_fork(self, *, in_child: bool) -> None:
+        """Drop a lock that another thread of the parent may have held."""
+        if in_child:
+            self._loading = threading.Lock()
 
     @property
     def identity(self) -> EmbedderIdentity:

@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, TypeVar
 
+from memoranda.fork_safety import register_fork_handler
+
 _MAX_THREADS: Final = 8
 T = TypeVar("T")
 
@@ -59,9 +61,22 @@ class FairSlots:
     """
 
     def __init__(self, count: int) -> None:
-        self._free = count
+        self._count = count
+        self._start()
+        register_fork_handler(self)
+
+    def _start(self) -> None:
+        self._free = self._count
         self._lock = threading.Lock()
         self._waiting: deque[threading.Lock] = deque()
+
+    def before_fork(self) -> None:
+        """Do nothing: the threads that hold slots go on in the parent."""
+
+    def after_fork(self, *, in_child: bool) -> None:
+        """Free all slots in the child: the threads that held them do not exist there."""
+        if in_child:
+            self._start()
 
     def __enter__(self) -> None:
         with self._lock:

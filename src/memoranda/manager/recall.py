@@ -122,7 +122,8 @@ class RecallMethods(ManagerMethods):
             as_of: Answer from what was true at this time, by what is known now.
             known_at: Answer from what was known at this time.
             min_score: The lowest score of a hit, 0…1; any when None.
-            mode: `fast` runs no neural model; `best` also reranks the best hits.
+            mode: `fast` runs no neural model; by default the best hits of dialogues are reranked with a small one, with
+                `best` those of any text with a larger one.
             explain: Add an explanation to the result.
             shared: Also search the shared knowledge; such hits name their source.
         """

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from memoranda.embedding.cross_encoder import LARGE, SMALL, open_cross_encoder
+from memoranda.embedding.cross_encoder import LARGE, MAX_CHARACTERS, SMALL, open_cross_encoder
+from memoranda.fork_safety import register_fork_handler
 from memoranda.recall.rank import Ranking, to_scores
 from memoranda.text import content_hash
 from memoranda.types import ArmScore, FloatArray, Hit, Memory, Scope
@@ -34,9 +35,11 @@ class RerankPlan:
     no question is read alone. With 0, each hit is read once."""
     least_dialogue: float = 0.0
     """The share of the first hits that must be turns between people; with fewer, nothing is reranked."""
+    characters: int | None = None
+    """How much is read at most: of long texts, fewer hits are reranked, so that the time stays bounded."""
 
 
-DEFAULT: Final = RerankPlan(SMALL, limit=15, share=0.15, alone=0.0, least_dialogue=0.5)
+DEFAULT: Final = RerankPlan(SMALL, limit=15, share=0.15, alone=0.0, least_dialogue=0.5, characters=6_000)
 BEST: Final = RerankPlan(LARGE, limit=20, share=0.3, alone=0.25)
 _CACHED_PAIRS: Final = 20_000
 _ASKS: Final = re.compile("[?\uff1f\u061f]")
@@ -49,6 +52,15 @@ class Reranking:
         self._store = store
         self._lock = threading.Lock()
         self._pairs: OrderedDict[bytes, float] = OrderedDict()
+        register_fork_handler(self)
+
+    def before_fork(self) -> None:
+        """Hold the cache, so that it is whole in the child."""
+        self._lock.acquire()
+
+    def after_fork(self, *, in_child: bool) -> None:  # noqa: ARG002 - parent and child go on alike
+        """Let others use the cache again."""
+        self._lock.release()
 
     def rerank(
         self, plan: RerankPlan, question: str, scope: Scope, ranking: Ranking, hits: tuple[Hit, ...]
@@ -62,13 +74,13 @@ class Reranking:
             ranking: The ranking that the hits come from.
             hits: The hits, best first.
         """
-        first, rest = hits[: plan.limit], hits[plan.limit :]
-        if not first:
-            return hits
+        first = hits[: plan.limit]
         rows: list[int] = ranking.candidates.rows_of(np.array([hit.id for hit in first], dtype=np.int64)).tolist()
-        if ranking.candidates.dialogue[rows].mean() < plan.least_dialogue:
+        if not first or ranking.candidates.dialogue[rows].mean() < plan.least_dialogue:
             return hits
-        readings = self._make_readings(plan, scope, ranking, rows, first)
+        readings = cut_readings(plan, self._make_readings(plan, scope, ranking, rows, first))
+        count = readings[-1].number + 1
+        first, rest, rows = hits[:count], hits[count:], rows[:count]
         texts = [reading.text for reading in readings]
         log_odds = np.zeros(len(first), dtype=np.float32)
         for reading, odds in zip(readings, self._score(plan.model, scope.tenant, question, texts), strict=True):
@@ -79,21 +91,21 @@ class Reranking:
 
     def _make_readings(
         self, plan: RerankPlan, scope: Scope, ranking: Ranking, rows: Sequence[int], hits: Sequence[Hit]
-    ) -> list[_Reading]:
+    ) -> list[Reading]:
         """Return what is read for each hit: its text, or its text after the question that it replies to, or both."""
         candidates = ranking.candidates
         previous = [candidates.previous(row) if candidates.dialogue[row] else None for row in rows]
         ids = {row: int(candidates.ids[row]) for row in previous if row is not None}
         turns = dict(zip(ids, self._store.get(scope, list(ids.values())), strict=True))
-        readings: list[_Reading] = []
+        readings: list[Reading] = []
         for number, (row, hit) in enumerate(zip(previous, hits, strict=True)):
             text, turn = _to_text(hit.memory), None if row is None else turns[row]
             asked = turn if turn and _ASKS.search(turn.content) else None
             weight = plan.alone if asked else 1.0
             if weight:
-                readings.append(_Reading(number, weight, text))
+                readings.append(Reading(number, weight, text))
             if asked:
-                readings.append(_Reading(number, 1 - weight, f"{_to_text(asked)} {text}"))
+                readings.append(Reading(number, 1 - weight, f"{_to_text(asked)} {text}"))
         return readings
 
     def _score(self, model: str, tenant: str, question: str, texts: Sequence[str]) -> list[float]:
@@ -114,12 +126,22 @@ class Reranking:
 
 
 @dataclass(frozen=True, slots=True)
-class _Reading:
+class Reading:
     """A text that the model reads for a hit, and how much of the hit's score it makes."""
 
     number: int
     weight: float
     text: str
+
+
+def cut_readings(plan: RerankPlan, readings: list[Reading]) -> list[Reading]:
+    """Return what is read for the first hits that the plan allows by length, at least for the best one."""
+    if plan.characters is None:
+        return readings
+    lengths = np.cumsum([min(len(reading.text), MAX_CHARACTERS) for reading in readings])
+    beyond = [reading.number for reading, end in zip(readings, lengths, strict=True) if end > plan.characters]
+    count = max(1, min(beyond, default=len(readings)))
+    return [reading for reading in readings if reading.number < count]
 
 
 def _to_text(memory: Memory) -> str:

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import os
+import signal
 import threading
 
 import pytest
 
-from memoranda.embedding.parallel import run_each
+from memoranda.embedding.parallel import FairSlots, run_each
 
 
 @pytest.mark.parametrize("threads", [1, 2, 8])
@@ -38,3 +40,27 @@ def test_two_threads_work_at_the_same_time() -> None:
         both.wait()
 
     run_each(["a", "b"], meet, 2)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_slot_that_another_thread_holds_is_free_in_a_forked_child() -> None:
+    slots, held, done = FairSlots(1), threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with slots:
+            held.set()
+            done.wait(30)
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    held.wait(30)
+    child = os.fork()
+    if not child:
+        signal.alarm(10)  # ends a child that waits forever
+        with slots:
+            os._exit(0)
+    _, status = os.waitpid(child, 0)
+    done.set()
+    holder.join()
+    assert status == 0
