@@ -96,6 +96,17 @@ def test_owner_that_grows_too_large_moves_to_the_database(manager: MemoryManager
         assert small.health().index_bytes <= 250_000
 
 
+def test_repair_fills_the_search_tables_anew(url: str, manager: MemoryManager, small: MemoryManager) -> None:
+    first = small.recall("word1", user="ada").hits[0]
+    with psycopg.connect(url) as connection:
+        connection.execute("SELECT set_config('memoranda.every_tenant', 'on', true)")
+        connection.execute("DELETE FROM search_terms")
+        connection.execute("DELETE FROM search_vectors")
+    small.repair()
+    assert small.recall("word1", user="ada").hits[0].id == first.id
+    _assert_same(manager, small)
+
+
 def test_forgotten_words_leave_the_search_tables(
     server: PostgresServer, url: str, manager: MemoryManager, small: MemoryManager
 ) -> None:

@@ -17,7 +17,8 @@ GRAPHS_FROM: Final = 100_000
 MAX_GRAPHS: Final = 64
 """Each index makes planning a little slower for every owner."""
 LEAST_RECALL: Final = 0.95
-EF_SEARCH: Final = "400"
+EF_SEARCH: Final = 400
+"""How many neighbours a graph can return."""
 _MAX_DIMENSION: Final = 4000
 _TRIALS: Final = 50
 _NEIGHBOURS: Final = 10
@@ -102,5 +103,5 @@ def _measure(driver: Any, owner: int, dimension: int) -> float:
 def _in_transaction(driver: Any, work: Any) -> Any:
     """Return what `work` returns, which sees the rows of all tenants."""
     with driver.transaction():
-        set_local(driver, tenant_settings(ANY) | {"hnsw.ef_search": EF_SEARCH})
+        set_local(driver, tenant_settings(ANY) | {"hnsw.ef_search": str(EF_SEARCH)})
         return work()

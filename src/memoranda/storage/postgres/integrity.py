@@ -82,6 +82,11 @@ def note_heads(tx: Transaction) -> None:
     tx.execute(text(_NOTE_HEADS))
 
 
+def renew_searches(tx: Transaction) -> None:
+    """Let the next search of each large owner write its words and vectors anew, after they were made anew."""
+    tx.execute(text("UPDATE search_owners SET built_to = 0"))
+
+
 def remove_empty_owners(tx: Transaction) -> None:
     """Remove the names of owners of whom nothing is left."""
     for table in ("owners", "search_owners"):
@@ -94,6 +99,7 @@ def repair_rows(tx: Transaction) -> list[str]:
     for what, statement in _REPAIRS.items():
         if count := tx.execute(text(statement)).rowcount:
             done.append(f"{count} {what}")
+    renew_searches(tx)
     if count := add_terms(tx):
         done.append(f"{count} memories given their terms again")
     return done

@@ -44,7 +44,7 @@ TABLES: Final = (
     'CREATE TABLE search_terms (owner_id bigint NOT NULL, term text COLLATE "C" NOT NULL, memory_id bigint NOT NULL,'
     ' times integer NOT NULL, tenant text COLLATE "C" NOT NULL, PRIMARY KEY (owner_id, term, memory_id))',
     "CREATE INDEX search_terms_of_memory ON search_terms (memory_id)",
-    # In place of foreign keys, whose check for each word would take as long as the rest.
+    # In place of foreign keys, which would be checked for each word.
     """
     CREATE FUNCTION memoranda_unsearch() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN
@@ -99,7 +99,7 @@ _ADD_TERMS: Final = (
 _DATA: Final = "SELECT memory_id, data FROM vectors WHERE memory_id = ANY(%(ids)s) AND generation = %(generation)s"
 _ADD_VECTOR: Final = "INSERT INTO search_vectors (owner_id, tenant, memory_id, v) VALUES (%s, %s, %s, %s::vector)"
 
-# Numbers leave the server as one value for a term, each of 8 or 4 bytes: a row for each would take ten times as long.
+# Numbers leave the server as one value for a term, each of 8 or 4 bytes, and not as a row for each memory.
 _TERMS: Final = (
     "SELECT term, string_agg(int8send(memory_id), '' ORDER BY memory_id),"
     " string_agg(int4send(times), '' ORDER BY memory_id)"
@@ -165,7 +165,7 @@ class PostgresSearch:
     def nearest(self, query: FloatArray, limit: int, among: IntArray | None) -> tuple[IntArray, FloatArray]:
         import numpy as np
 
-        if among is None and self._has_graph:
+        if among is None and self._has_graph and limit <= EF_SEARCH:
             statement = nearest_statement(self._id, self.dimension)
             rows = self._fetch_rows(statement, [Vector(query), limit, Vector(query)])
         else:
@@ -181,7 +181,7 @@ class PostgresSearch:
 
     def _fetch_rows(self, statement: str, values: Sequence[Any]) -> list[Any]:
         def fetch(driver: Any) -> list[Any]:
-            set_local(driver, {"hnsw.ef_search": EF_SEARCH})
+            set_local(driver, {"hnsw.ef_search": str(EF_SEARCH)})
             with driver.cursor(binary=True) as cursor:
                 cursor.adapters.register_dumper(Vector, VectorDumper)
                 found: list[Any] = cursor.execute(statement, values).fetchall()
@@ -256,7 +256,7 @@ class Vector:
 
 
 class VectorDumper(Dumper):
-    """Sends a vector as an array of float4 in the server's own form, 20 times as fast as its text."""
+    """Sends a vector as an array of float4 in the server's own form, which nobody has to format and parse."""
 
     format = Format.BINARY
     oid = 1021

@@ -284,6 +284,7 @@ def _finish_erasure(tx: Transaction) -> None:
 
 def _renew_terms(tx: Any) -> None:
     renew_terms(tx)
+    integrity.renew_searches(tx)
     set_meta(tx, TERMS, TERMS_VERSION)
 
 
