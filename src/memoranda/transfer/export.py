@@ -459,9 +459,8 @@ def export_lines(tx: ReadTransaction, scope: Scope, store_id: str) -> Iterator[s
 
 
 def _count_memories(tx: ReadTransaction, scope: Scope) -> int:
-    return int(
-        tx.execute(select(func.count()).select_from(memories).where(*scope_conditions(memories, scope))).scalar_one()
-    )
+    query = select(func.count()).select_from(memories).where(*scope_conditions(memories, scope))
+    return int(tx.execute(query).scalar_one())
 
 
 def _records(tx: ReadTransaction, scope: Scope) -> Iterator[dict[str, JSON]]:
