@@ -55,7 +55,9 @@ def register(app: typer.Typer) -> None:
 
 def export(
     options: CommandOptions,
-    path: Annotated[Path, typer.Argument(help="File to write, or folder for --as files.")],
+    path: Annotated[
+        Path, typer.Argument(help="File to write, compressed if it ends with .zst; or folder for --as files.")
+    ],
     file_format: Annotated[
         ExportFormat, typer.Option("--as", help="jsonl, or files for saved values and execution records only.")
     ] = ExportFormat.JSONL,

@@ -410,7 +410,7 @@ class BackupMethods(ManagerMethods):
         """Write conversations, memories, their links, ended sessions and execution records to a JSON Lines file.
 
         Args:
-            target: The file to write.
+            target: The file to write; one that ends with `.zst` is compressed.
             agent, user, session: The scope; the whole tenant by default. Sessions and execution records belong to
                 no user: they are left out when a user is named.
             progress: Called with (memories done, total).

@@ -18,7 +18,7 @@ from sqlalchemy.schema import DefaultClause
 
 from memoranda.encryption import EncryptionKey
 from memoranda.errors import InvalidInput, InvalidType
-from memoranda.files import atomic_replace, open_to_write, shred
+from memoranda.files import atomic_replace, shred
 from memoranda.items.base import KEY_PREFIX
 from memoranda.messages.message import Message
 from memoranda.results import Backup, Conversion, ExportReport
@@ -33,6 +33,7 @@ from memoranda.storage.lifecycle import drop_claims, show_reason
 from memoranda.storage.rows import from_micros, in_owners, scope_conditions, scope_of, to_json, to_micros
 from memoranda.storage.schema import associations, executions, lineage, memories, messages, revisions, sessions
 from memoranda.text import check_unicode, clean_text, content_hash
+from memoranda.transfer.compression import open_export_to_write
 from memoranda.types import ANY, JSON, Progress, Scope
 from memoranda.validation import check_fraction, check_id, check_integer, check_type, copy_json, copy_json_object
 
@@ -436,7 +437,7 @@ def export_file(
     total = store.read(lambda tx: _count_memories(tx, scope), tenant=scope.tenant)
     with translate_errors(str(path)):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with atomic_replace(path) as temporary, open_to_write(temporary, key) as file:
+        with atomic_replace(path) as temporary, open_export_to_write(temporary, key, path.name) as file:
             for line in store.stream(lambda tx: export_lines(tx, scope, store.id), tenant=scope.tenant):
                 file.write(f"{line}\n".encode())
                 lines += 1
@@ -457,9 +458,8 @@ def export_lines(tx: ReadTransaction, scope: Scope, store_id: str) -> Iterator[s
 
 
 def _count_memories(tx: ReadTransaction, scope: Scope) -> int:
-    return int(
-        tx.execute(select(func.count()).select_from(memories).where(*scope_conditions(memories, scope))).scalar_one()
-    )
+    query = select(func.count()).select_from(memories).where(*scope_conditions(memories, scope))
+    return int(tx.execute(query).scalar_one())
 
 
 def _records(tx: ReadTransaction, scope: Scope) -> Iterator[dict[str, JSON]]:

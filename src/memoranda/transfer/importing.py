@@ -13,7 +13,6 @@ from typing import IO, TYPE_CHECKING, Any, Final, TypeAlias
 
 from memoranda.encryption import EncryptionKey
 from memoranda.errors import Incompatible, InvalidInput, NotFound
-from memoranda.files import open_to_read
 from memoranda.redaction import default_redactor, redact_secrets, redact_texts, redact_value
 from memoranda.remember.gate import mask_message_fields, mask_secrets
 from memoranda.remember.quarantine import screen
@@ -25,6 +24,7 @@ from memoranda.storage.claims import CLAIMS, ENDED_BY, Ends, claims_in, ends_in,
 from memoranda.storage.errors import translate_errors
 from memoranda.storage.rows import from_micros, to_json, to_micros
 from memoranda.text import content_hash, lexical_keys
+from memoranda.transfer.compression import open_export_to_read
 from memoranda.transfer.export import (
     FORMAT,
     LINKS,
@@ -79,11 +79,10 @@ def import_file(
     path = Path(source)
     if not path.is_file():
         raise NotFound(f"there is no file {path}")
-    with translate_errors(str(path)), open_to_read(path, key) as file:
-        checked = _check_file(file, path, tenant)
-        file.seek(0)
+    with translate_errors(str(path)), open_export_to_read(path, key) as from_start:
+        checked = _check_file(from_start(), path, tenant)
         importer = _Importer(store, vectors, executions, tenant, checked.store_id, _Forgotten(receipts))
-        return importer.run(_read_records(file, path), checked.counts["memory"], progress)
+        return importer.run(_read_records(from_start(), path), checked.counts["memory"], progress)
 
 
 class _Importer:

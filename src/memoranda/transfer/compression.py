@@ -1,0 +1,54 @@
+"""Files whose name ends with `.zst` are compressed with Zstandard."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from io import BufferedReader
+from pathlib import Path
+from typing import Any, BinaryIO, Final, cast
+
+from memoranda.encryption import EncryptionKey
+from memoranda.errors import Incompatible, MissingExtra
+from memoranda.files import open_to_read, open_to_write
+
+SUFFIX: Final = ".zst"
+
+
+@contextmanager
+def open_export_to_write(path: Path, key: EncryptionKey | None, name: str) -> Iterator[BinaryIO]:
+    """Yield a file to write: compressed if its final name says so, then encrypted with the key if there is one."""
+    with open_to_write(path, key) as file:
+        if not name.endswith(SUFFIX):
+            yield file
+            return
+        with _zstandard().ZstdCompressor(write_checksum=True).stream_writer(file, closefd=False) as writer:
+            yield writer
+
+
+@contextmanager
+def open_export_to_read(path: Path, key: EncryptionKey | None) -> Iterator[Callable[[], BinaryIO]]:
+    """Yield a function that returns the file from its start, decrypted and decompressed; each call begins again."""
+    with open_to_read(path, key) as file:
+        if path.suffix != SUFFIX:
+            yield lambda: _rewind(file)
+            return
+        zstandard = _zstandard()
+        decompressor = zstandard.ZstdDecompressor()
+        try:
+            yield lambda: cast("BinaryIO", BufferedReader(decompressor.stream_reader(_rewind(file), closefd=False)))
+        except zstandard.ZstdError as error:
+            raise Incompatible(f"{path} is damaged, or not compressed as its name says ({error})") from error
+
+
+def _rewind(file: BinaryIO) -> BinaryIO:
+    file.seek(0)
+    return file
+
+
+def _zstandard() -> Any:
+    try:
+        import zstandard
+    except ModuleNotFoundError as error:
+        raise MissingExtra(f"a file that ends with {SUFFIX}", "zstd") from error
+    return zstandard

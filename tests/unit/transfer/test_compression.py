@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from memoranda.errors import Incompatible, MissingExtra
+from memoranda.manager.manager import MemoryManager
+from memoranda.testing.fakes import HashEmbedder
+
+
+def open_manager(path: Path) -> MemoryManager:
+    return MemoryManager(f"sqlite:///{path}", embedder=HashEmbedder(16))
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> MemoryManager:
+    with open_manager(tmp_path / "a.db") as manager:
+        for number in range(300):
+            manager.add_memory(f"The boat number {number} is blue", user="ada")
+        archived = manager.add_memory("The old boat is sold", user="ada")
+        manager.archive(archived.id, user="ada")
+    return open_manager(tmp_path / "a.db")
+
+
+@pytest.mark.parametrize("key", [None, "a passphrase for the export"])
+def test_compressed_export_is_small_and_loads_everything(
+    source: MemoryManager, tmp_path: Path, key: str | None
+) -> None:
+    with source:
+        for name in ("plain.jsonl", "small.jsonl.zst"):
+            source.export_jsonl(tmp_path / name, encryption_key=key)
+    assert (tmp_path / "small.jsonl.zst").stat().st_size < (tmp_path / "plain.jsonl").stat().st_size / 4
+    with open_manager(tmp_path / "b.db") as target:
+        assert target.import_jsonl(tmp_path / "small.jsonl.zst", encryption_key=key).memories == 301
+        assert target.import_jsonl(tmp_path / "small.jsonl.zst", encryption_key=key).memories == 0
+        assert target.recall("boat number 7", user="ada")[0].content == "The boat number 7 is blue"
+        assert not [hit for hit in target.recall("old boat sold", user="ada") if "old" in hit.content]
+
+
+@pytest.mark.parametrize("damage", ["cut", "changed", "not compressed"])
+def test_damaged_file_is_refused_and_nothing_is_imported(source: MemoryManager, tmp_path: Path, damage: str) -> None:
+    file = tmp_path / "small.jsonl.zst"
+    with source:
+        source.export_jsonl(file if damage != "not compressed" else tmp_path / "plain.jsonl")
+    content = file.read_bytes() if file.exists() else (tmp_path / "plain.jsonl").read_bytes()
+    middle = len(content) // 2
+    changed = content[:middle] + bytes(each ^ 255 for each in content[middle : middle + 20]) + content[middle + 20 :]
+    file.write_bytes({"cut": content[:middle], "changed": changed}.get(damage, content))
+    with open_manager(tmp_path / "b.db") as target:
+        with pytest.raises(Incompatible):
+            target.import_jsonl(file)
+        assert target.list_memories(user="ada") == []
+
+
+def test_missing_package_is_named(source: MemoryManager, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+    with source, pytest.raises(MissingExtra, match="zstd"):
+        source.export_jsonl(tmp_path / "small.jsonl.zst")
+    assert not (tmp_path / "small.jsonl.zst").exists()
