@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import reprlib
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from inspect import getattr_static
 from math import isfinite
+from pathlib import Path
 from typing import Any, Final, TypeAlias, TypeVar, cast
 
 from memoranda.errors import Incompatible, InvalidInput, InvalidType
 from memoranda.records import Record
 from memoranda.text import check_unicode, clean_text
-from memoranda.types import JSON, AnyUser, Clock, Condition, Filter, MemoryType, Operator, RetentionPolicy, Scope
+from memoranda.types import (
+    JSON,
+    AnyUser,
+    Clock,
+    Condition,
+    Filter,
+    MemoryType,
+    Operator,
+    Progress,
+    RetentionPolicy,
+    Scope,
+)
 
 MAX_LIMIT: Final = 1000
 MAX_CHOICES: Final = 10_000
@@ -41,6 +55,36 @@ _NOTHING: Final = Condition("", "in", [])
 _FILTERS: Final = ("type", "source", "speaker", "after", "before", "min_importance", "max_importance", "metadata")
 
 
+_shown: Final = reprlib.Repr()
+_shown.maxstring = _shown.maxother = 100
+
+
+def shown(value: object) -> str:
+    """Return a value as an error shows it: short, however long or deep it is, and whatever its own `repr` does."""
+    return _shown.repr(value)
+
+
+def check_flag(value: object, name: str) -> bool:
+    """Check a switch: "no" must not mean yes."""
+    if not isinstance(value, bool):
+        raise InvalidType(f"{name} must be True or False, not {type(value).__name__}")
+    return value
+
+
+def check_path(value: object, name: str) -> Path:
+    """Check the name of a file or folder."""
+    if not isinstance(value, str | os.PathLike) or isinstance(path := os.fspath(value), bytes):
+        raise InvalidType(f"{name} must be a path, not {type(value).__name__}")
+    return Path(clean_text(path, name))
+
+
+def check_progress(value: object) -> Progress | None:
+    """Check a function that is told about progress, before anything is done."""
+    if value is not None and not callable(value):
+        raise InvalidType(f"progress must be a function of (done, total), not {type(value).__name__}")
+    return cast("Progress | None", value)
+
+
 def check_name(value: object, name: str) -> str | None:
     """Check the name of an agent, user, session or source; None stays None."""
     return None if value is None else clean_text(value, name)
@@ -56,11 +100,10 @@ def make_scope(tenant: str, agent: object = None, user: object = None, session: 
 
 def check_type(value: object) -> MemoryType:
     """Check a memory type."""
-    try:
-        return MemoryType(str(value))
-    except ValueError:
-        known = ", ".join(kind.value for kind in MemoryType)
-        raise InvalidInput(f"unknown memory type {value!r}: use one of {known}") from None
+    known = [kind.value for kind in MemoryType]
+    if not isinstance(value, str) or value not in known:
+        raise InvalidInput(f"unknown memory type {shown(value)}: use one of {', '.join(known)}")
+    return MemoryType(value)
 
 
 def check_writable_type(value: object) -> MemoryType:
@@ -82,13 +125,11 @@ def check_types(values: object) -> tuple[MemoryType, ...]:
     return tuple(check_type(value) for value in values)
 
 
-def check_retention_policy(value: str) -> RetentionPolicy:
+def check_retention_policy(value: object) -> RetentionPolicy:
     """Check the name of a retention policy."""
-    try:
-        return RetentionPolicy(value)
-    except ValueError as error:
-        known = ", ".join(RetentionPolicy)
-        raise InvalidInput(f"unknown retention policy {value!r}: use one of {known}") from error
+    if not isinstance(value, str) or value not in list(RetentionPolicy):
+        raise InvalidInput(f"unknown retention policy {shown(value)}: use one of {', '.join(RetentionPolicy)}")
+    return RetentionPolicy(value)
 
 
 def check_integer(value: object, name: str, *, minimum: int = 1, maximum: int | None = None) -> int:
@@ -223,10 +264,10 @@ def check_texts(values: object, name: str) -> list[str]:
 
 def make_filter(where: Mapping[str, Any] | None, types: object = None) -> Filter:
     """Return a `Filter` from the `where` argument of a call; an unknown key is an error."""
-    filters = dict(_check_mapping(where, "where"))
+    filters = dict(check_mapping(where, "where"))
     if unknown := sorted(map(repr, set(filters) - set(_FILTERS))):
         raise InvalidInput(f"unknown filter {', '.join(unknown)}: use {', '.join(_FILTERS)}")
-    conditions = _make_conditions(_check_mapping(filters.get("metadata"), "metadata"))
+    conditions = _make_conditions(check_mapping(filters.get("metadata"), "metadata"))
     choices = (types, filters.get("type"), filters.get("source"), filters.get("speaker"))
     if any(isinstance(choice, Sequence) and len(choice) == 0 and choice != "" for choice in choices):
         conditions = (*conditions, _NOTHING)
@@ -246,7 +287,8 @@ def _check_optional(check: Any, value: object, name: str) -> Any:
     return None if value is None else check(value, name)
 
 
-def _check_mapping(value: object, name: str) -> Mapping[str, Any]:
+def check_mapping(value: object, name: str) -> Mapping[str, Any]:
+    """Check a dict; None gives an empty one."""
     if value is None:
         return {}
     if not isinstance(value, Mapping):
@@ -360,7 +402,7 @@ def copy_json(value: object, name: str = "value") -> JSON:
 
 def copy_json_object(value: object, name: str) -> dict[str, JSON]:
     """Return a checked copy of a JSON object; None gives an empty one."""
-    mapping = _check_mapping(value, name)
+    mapping = check_mapping(value, name)
     return cast("dict[str, JSON]", copy_json(dict(mapping), name)) if mapping else {}
 
 

@@ -21,7 +21,7 @@ from memoranda.redaction import Redactor
 from memoranda.results import ExecutionPage, ExecutionRecord, ExecutionStats, VerificationReport
 from memoranda.text import clean_text
 from memoranda.types import DEFAULT_TENANT, JSON, Clock
-from memoranda.validation import check_datetime, check_limit, check_name, copy_json_object, encode_json
+from memoranda.validation import check_datetime, check_limit, check_name, copy_json_object, encode_json, shown
 
 if TYPE_CHECKING:
     from memoranda.executions.log import ExecutionLog, ExecutionQuery, ExecutionRow
@@ -135,7 +135,7 @@ def check_duration(value: JSON) -> float | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
-        raise InvalidInput(f"duration_ms is {value!r}: give a number of milliseconds, 0 or more")
+        raise InvalidInput(f"duration_ms is {shown(value)}: give a number of milliseconds, 0 or more")
     return float(value)
 
 
@@ -143,7 +143,7 @@ def _parse_cursor(cursor: object) -> int | None:
     if cursor is None:
         return None
     if not isinstance(cursor, str) or not cursor.isascii() or not cursor.isdigit() or len(cursor) > 18:
-        raise InvalidInput(f"cursor is {cursor!r}: give the next_cursor of the previous page")
+        raise InvalidInput(f"cursor is {shown(cursor)}: give the next_cursor of the previous page")
     return int(cursor)
 
 

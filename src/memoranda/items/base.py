@@ -15,7 +15,7 @@ from memoranda.errors import InvalidInput, InvalidType
 from memoranda.records import Record
 from memoranda.text import check_unicode
 from memoranda.types import JSON
-from memoranda.validation import MAX_CONDITIONS, MAX_DEPTH, copy_json
+from memoranda.validation import MAX_CONDITIONS, MAX_DEPTH, copy_json, shown
 
 KEY_PREFIX: Final = "\x1fitem/"
 """How the stored key of every item begins. No value of `save` may have a key that begins like this."""
@@ -97,7 +97,7 @@ def check_order(value: object) -> ItemOrder:
     for order in orders:
         if value == order:
             return order
-    raise InvalidInput(f"unknown order {value!r}: use one of {', '.join(orders)}")
+    raise InvalidInput(f"unknown order {shown(value)}: use one of {', '.join(orders)}")
 
 
 def encode_namespace(namespace: NamespacePath) -> str:

@@ -166,7 +166,7 @@ def parse_documents(
     documents: Knowledge, source: str | None, version: str | None, metadata: Mapping[str, JSON] | None
 ) -> list[Document]:
     """Check the arguments of `add_knowledge` and return the documents; files are read here."""
-    extra = copy_json_object(None if metadata is None else dict(metadata), "metadata")
+    extra = copy_json_object(metadata, "metadata")
     source, version = check_name(source, "source"), check_name(version, "version")
     items = [documents] if isinstance(documents, str | Path | Document) else documents
     if not isinstance(items, Sequence):
@@ -200,9 +200,11 @@ def _parse_item(item: object, source: str | None, version: str | None, metadata:
 
 def _find_files(path: Path) -> Iterator[tuple[Path, str]]:
     if path.is_dir():
-        for file in sorted(path.rglob("*")):
-            if file.suffix.lower() in _SUFFIXES and file.is_file():
-                yield file, file.relative_to(path).as_posix()
+        try:
+            files = sorted(file for file in path.rglob("*") if file.suffix.lower() in _SUFFIXES and file.is_file())
+        except OSError as error:
+            raise Unavailable(f"{path} cannot be read: {error.strerror or error}") from error
+        yield from ((file, file.relative_to(path).as_posix()) for file in files)
     elif path.is_file():
         yield path, path.name
     else:

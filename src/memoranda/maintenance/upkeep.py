@@ -16,6 +16,7 @@ from memoranda.maintenance.upkeep_store import UpkeepStore
 from memoranda.results import PolicyName, UpkeepReport
 from memoranda.storage.base import ScrubState, ScrubStore
 from memoranda.types import Clock, Progress, Scope
+from memoranda.validation import check_component, shown
 
 if TYPE_CHECKING:
     from memoranda.embedding.vectors import Vectors
@@ -84,6 +85,10 @@ class Upkeep:
         dry_run: bool,
     ) -> UpkeepOptions:
         """Check the arguments of a call. Without settings, the configured session timeout applies."""
+        if not isinstance(settings, UpkeepSettings | None):
+            raise InvalidType(f"settings must be UpkeepSettings, not {type(settings).__name__}")
+        if llm is not None:
+            check_component(llm, "llm", "complete")
         chosen = settings or UpkeepSettings(session_timeout=self._session_timeout)
         return UpkeepOptions(scope, _check_policies(policies, delete), chosen, llm or self._llm, dry_run)
 
@@ -151,16 +156,16 @@ def _check_policies(names: object, delete: bool) -> tuple[PolicyName, ...]:
     chosen = DEFAULT_POLICIES if names is None else names
     if isinstance(chosen, str) or not isinstance(chosen, Sequence):
         raise InvalidType(f"policies must be a list of names: {known}")
-    unknown = [name for name in chosen if name not in POLICIES]
+    unknown = [name for name in chosen if not isinstance(name, str) or name not in POLICIES]
     if unknown:
-        raise InvalidInput(f"unknown policy {unknown[0]!r}: use some of {known}")
+        raise InvalidInput(f"unknown policy {shown(unknown[0])}: use some of {known}")
     return tuple(name for name in POLICIES if name in chosen or (delete and name == "delete"))
 
 
 def _to_seconds(every: timedelta | float) -> float:
     seconds = every.total_seconds() if isinstance(every, timedelta) else every
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < threading.TIMEOUT_MAX:
-        raise InvalidInput(f"every must be a timedelta or a number of seconds above 0, not {every!r}")
+        raise InvalidInput(f"every must be a timedelta or a number of seconds above 0, not {shown(every)}")
     return float(seconds)
 
 

@@ -63,7 +63,9 @@ class ItemMethods(ManagerMethods):
                 `["title", "tags[*]", "author.name"]`. Of several texts, the one that fits a query best decides.
             agent, user, session: The owner of the item.
         """
-        return self.put_many(namespace, {key: value}, ttl=ttl, index=index, agent=agent, user=user, session=session)[0]
+        return self.put_many(
+            namespace, {clean_text(key, "key"): value}, ttl=ttl, index=index, agent=agent, user=user, session=session
+        )[0]
 
     def put_many(
         self,

@@ -11,16 +11,20 @@ from datetime import datetime, timedelta
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from memoranda.errors import InvalidInput
+from memoranda.errors import InvalidInput, InvalidType
 from memoranda.manager.recall import ManagerMethods
+from memoranda.receipts import ForgetReceipt
 from memoranda.text import clean_text
 from memoranda.types import ANY, AnyUser, Memory, MemoryType, Progress, Scope
 from memoranda.validation import (
+    check_flag,
     check_id,
     check_ids,
     check_limit,
     check_offset,
     check_optional_datetime,
+    check_path,
+    check_progress,
     make_filter,
     page_of,
 )
@@ -29,7 +33,6 @@ if TYPE_CHECKING:
     from memoranda.facts import Fact, FactConflict
     from memoranda.llm.base import LLM
     from memoranda.maintenance.base import UpkeepSettings
-    from memoranda.receipts import ForgetReceipt
     from memoranda.results import (
         Backup,
         CheckReport,
@@ -78,8 +81,9 @@ class UpkeepMethods(ManagerMethods):
             progress: Called with (done, total).
         """
         scope = self._scope(agent, user, session)
+        delete, dry_run = check_flag(delete, "delete"), check_flag(dry_run, "dry_run")
         options = self._components.upkeep.make_options(scope, policies, settings, llm, delete=delete, dry_run=dry_run)
-        return self._components.upkeep.run(options, every, progress)
+        return self._components.upkeep.run(options, every, check_progress(progress))
 
     def forget(
         self,
@@ -111,7 +115,7 @@ class UpkeepMethods(ManagerMethods):
             () if ids is None else _some_ids(ids),
             make_filter(where, types),
             None if containing is None else clean_text(containing, "containing"),
-            dry_run,
+            check_flag(dry_run, "dry_run"),
         )
 
     def receipts(self, *, user: str | AnyUser | None = ANY, limit: int = 100, offset: int = 0) -> list[ForgetReceipt]:
@@ -131,6 +135,8 @@ class UpkeepMethods(ManagerMethods):
 
     def verify_receipt(self, receipt: ForgetReceipt | str) -> bool:
         """Return whether this store signed a receipt, given itself or by its id, exactly as it is."""
+        if not isinstance(receipt, ForgetReceipt | str):
+            raise InvalidType(f"receipt must be a ForgetReceipt or its id, not {type(receipt).__name__}")
         receipts = self._components.receipts
         return receipts.verify(self.receipt(receipt) if isinstance(receipt, str) else receipt)
 
@@ -274,7 +280,7 @@ class UpkeepMethods(ManagerMethods):
 
     def reembed(self, progress: Progress | None = None) -> int:
         """Embed every memory with this manager's model and return how many were embedded."""
-        return self._components.open().vectors.reembed(progress)
+        return self._components.open().vectors.reembed(check_progress(progress))
 
     def get_stats(self) -> Stats:
         """Return counts of this tenant's memories, values, sessions and executions."""
@@ -377,6 +383,7 @@ class BackupMethods(ManagerMethods):
         from memoranda.encryption import make_key
         from memoranda.transfer.export import back_up
 
+        target, progress = check_path(target, "target"), check_progress(progress)
         opened = self._components.open()
         made = back_up(opened.store, target, force=force, progress=progress, key=make_key(encryption_key))
         problem = opened.key.problem()
@@ -394,7 +401,7 @@ class BackupMethods(ManagerMethods):
         from memoranda.maintenance.health import repair
 
         opened = self._components.open()
-        return repair(opened.store, opened.vectors, opened.partitions, opened.key, progress)
+        return repair(opened.store, opened.vectors, opened.partitions, opened.key, check_progress(progress))
 
     def export_jsonl(
         self,
@@ -425,7 +432,7 @@ class BackupMethods(ManagerMethods):
             raise InvalidInput("an export is plain or encrypted with a key: give plain or encryption_key, not both")
         store, scope = self._components.open().store, self._scope(agent, user, session)
         key = None if plain else make_key(encryption_key) or key_of(store)
-        return export_file(store, scope, target, progress, key)
+        return export_file(store, scope, check_path(target, "target"), check_progress(progress), key)
 
     def import_jsonl(
         self,
@@ -447,6 +454,7 @@ class BackupMethods(ManagerMethods):
         from memoranda.storage.base import encryption_key as key_of
         from memoranda.transfer.importing import import_file
 
+        source, progress = check_path(source, "source"), check_progress(progress)
         opened, components = self._components.open(), self._components
         receipts = None if include_forgotten else components.receipts
         key = make_key(encryption_key) or key_of(opened.store)
@@ -460,6 +468,8 @@ class BackupMethods(ManagerMethods):
         After an old backup was restored, pass the receipts that were kept elsewhere: the backup does not have them.
         What somebody said after it was forgotten is kept.
         """
+        if not isinstance(receipts, Sequence) or not all(isinstance(each, ForgetReceipt) for each in receipts):
+            raise InvalidType("receipts must be a list of ForgetReceipt, as forget() and receipts() return them")
         return self._components.eraser.forget_again(list(receipts))
 
 

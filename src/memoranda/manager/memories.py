@@ -18,6 +18,7 @@ from memoranda.validation import (
     check_changed_fields,
     check_cursor,
     check_days,
+    check_flag,
     check_fraction,
     check_id,
     check_ids,
@@ -25,6 +26,7 @@ from memoranda.validation import (
     check_limit,
     check_name,
     check_optional_datetime,
+    check_progress,
     check_texts,
     check_writable_type,
     copy_json_object,
@@ -107,7 +109,7 @@ class MemoryMethods(RecallMethods):
             at=at,
             ttl=ttl,
         )
-        return self._components.memories.add(check_texts(contents, "contents"), options, progress)
+        return self._components.memories.add(check_texts(contents, "contents"), options, check_progress(progress))
 
     def get(
         self,
@@ -371,7 +373,7 @@ class MemoryMethods(RecallMethods):
         """
         age = check_days(max_age_days, "max_age_days")
         least = check_fraction(min_importance, "min_importance")
-        return self._components.memories.cleanup(self._scope(agent, user), age, least, dry_run)
+        return self._components.memories.cleanup(self._scope(agent, user), age, least, check_flag(dry_run, "dry_run"))
 
 
 def _patch_maker(

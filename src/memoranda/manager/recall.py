@@ -14,7 +14,16 @@ from typing import TYPE_CHECKING, Any
 from memoranda.recalls import Replay
 from memoranda.text import clean_text
 from memoranda.types import JSON, AnyUser, ArmScore, MemoryType, Outcomes, Progress, Recall, Scope, WhyNot
-from memoranda.validation import check_datetime, check_id, check_integer, check_limit, make_filter, make_scope
+from memoranda.validation import (
+    check_datetime,
+    check_flag,
+    check_id,
+    check_integer,
+    check_limit,
+    check_progress,
+    make_filter,
+    make_scope,
+)
 
 if TYPE_CHECKING:
     from memoranda.manager.components import Components
@@ -90,7 +99,9 @@ class RecallMethods(ManagerMethods):
             ttl=ttl,
         )
         options = replace(options, keep_all=keep_all)
-        return self._components.remember.remember(content, options, idempotency_key, progress, strict=strict)
+        return self._components.remember.remember(
+            content, options, idempotency_key, check_progress(progress), strict=strict
+        )
 
     def recall(
         self,
@@ -137,9 +148,9 @@ class RecallMethods(ManagerMethods):
             known_at=known_at,
             min_score=min_score,
             mode=mode,
-            explain=explain,
+            explain=check_flag(explain, "explain"),
         )
-        if shared or MemoryType.SHARED in filters.types:
+        if check_flag(shared, "shared") or MemoryType.SHARED in filters.types:
             found = self._components.knowledge.recall(ask, scope, filters, limit)
         else:
             found = ask(scope, filters)

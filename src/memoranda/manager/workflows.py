@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from memoranda.manager.recall import ManagerMethods, RecallMethods
 from memoranda.text import clean_text
 from memoranda.types import JSON, Hit, MemoryType, Progress
-from memoranda.validation import check_type, check_writable_type, page_of
+from memoranda.validation import check_mapping, check_path, check_progress, check_type, check_writable_type, page_of
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -52,7 +52,9 @@ class ValueMethods(RecallMethods):
             memory_type: `short_term` expires; `long_term` is permanent and can be searched.
             ttl: Seconds until a short-term value expires; `MEMORY_SHORT_TERM_TTL` when None.
         """
-        return self._components.values.save(agent_id, key, value, check_writable_type(memory_type), ttl)
+        return self._components.values.save(
+            agent_id, clean_text(key, "key"), value, check_writable_type(memory_type), ttl
+        )
 
     def retrieve(self, agent_id: str, key: str, memory_type: MemoryType | str = MemoryType.SHORT_TERM) -> JSON:
         """Return a saved value, or None when there is none."""
@@ -82,8 +84,9 @@ class ValueMethods(RecallMethods):
                 are found only when this names it.
             shared: Also search the shared knowledge.
         """
-        own = {} if filter_metadata and "workflow_id" in filter_metadata else {"workflow_id": {"exists": False}}
-        where = {"metadata": {**own, **(filter_metadata or {})}}
+        given = check_mapping(filter_metadata, "filter_metadata")
+        own = {} if "workflow_id" in given else {"workflow_id": {"exists": False}}
+        where = {"metadata": {**own, **given}}
         agent = clean_text(agent_id, "agent_id")
         return list(self.recall(query, agent=agent, where=where, limit=top_k, shared=shared))
 
@@ -172,7 +175,9 @@ class WorkflowMethods(ManagerMethods):
         from memoranda.transfer.files import export_files
 
         opened = self._components.open()
-        return export_files(opened.store, self._components.executions, self._tenant, folder, plain=plain)
+        return export_files(
+            opened.store, self._components.executions, self._tenant, check_path(folder, "folder"), plain=plain
+        )
 
     def import_files(self, folder: str | PathLike[str]) -> FileReport:
         """Load the files of `export_files`. Values replace existing ones; records that exist are skipped."""
@@ -180,7 +185,7 @@ class WorkflowMethods(ManagerMethods):
 
         components, opened = self._components, self._components.open()
         defaults = ImportDefaults(self._tenant, components.clock(), components.short_term_ttl)
-        return import_files(opened.store, opened.vectors, components.executions, defaults, folder)
+        return import_files(opened.store, opened.vectors, components.executions, defaults, check_path(folder, "folder"))
 
     def add_knowledge(
         self,
@@ -202,7 +207,9 @@ class WorkflowMethods(ManagerMethods):
         """
         from memoranda.knowledge.knowledge import parse_documents
 
-        return self._components.knowledge.add(parse_documents(documents, source, version, metadata), progress)
+        return self._components.knowledge.add(
+            parse_documents(documents, source, version, metadata), check_progress(progress)
+        )
 
     def remove_knowledge(self, source: str) -> int:
         """Remove a document from the shared knowledge and return how many chunks it had."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from memoranda.errors import NotFound
+from memoranda.errors import InvalidType, NotFound
 from memoranda.index.partition import Partition
 from memoranda.recall.query import ROLES, ParsedQuery, RecallQuery
 from memoranda.recall.rank import Ranking, to_scores
@@ -55,6 +55,8 @@ def explain_query(parsed: ParsedQuery, ranking: Ranking, signals: dict[str, floa
 
 def why(answer: Recall | Replay, memory_id: int) -> tuple[ArmScore, ...]:
     """Return the score of one hit in each arm and boost."""
+    if not isinstance(answer, Recall | Replay):
+        raise InvalidType(f"recall must be a Recall or its id, not {type(answer).__name__}")
     recall = answer if isinstance(answer, Recall) else answer.recall
     for hit in recall:
         if hit.id == memory_id:

@@ -48,7 +48,7 @@ from memoranda.storage.past import as_known_at
 from memoranda.storage.read import matching_ids
 from memoranda.text import clean_query, clean_text, words_of
 from memoranda.types import ANY, EVERYTHING, Clock, Filter, Hit, Memory, Recall, Scope, WhyNot
-from memoranda.validation import check_datetime, check_fraction, check_optional_datetime
+from memoranda.validation import check_datetime, check_fraction, check_optional_datetime, shown
 from memoranda.wishes import WISH_KEY
 
 if TYPE_CHECKING:
@@ -430,9 +430,9 @@ def _check_mode(mode: str | None) -> Mode:
     if mode is None:
         return "default"
     for known in MODES:
-        if mode == known:
+        if isinstance(mode, str) and mode == known:
             return known
-    raise InvalidInput(f"unknown mode {mode!r}: use one of {', '.join(MODES)}")
+    raise InvalidInput(f"unknown mode {shown(mode)}: use one of {', '.join(MODES)}")
 
 
 _log = logging.getLogger(__name__)

@@ -7,6 +7,7 @@ import time
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import NoReturn
 
 import pytest
 
@@ -253,10 +254,8 @@ class TestPreparedWork:
         assert committed == [3]
 
     def test_error_of_the_lock_reaches_the_caller(self) -> None:
-        @contextmanager
-        def turn() -> Iterator[None]:
+        def turn() -> NoReturn:
             raise Unavailable("no lock")
-            yield
 
         group = GroupCommit[int, int](list, turn=turn)
         with pytest.raises(Unavailable, match="no lock"):
