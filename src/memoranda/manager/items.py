@@ -23,7 +23,7 @@ from memoranda.items.base import (
     make_item_filter,
 )
 from memoranda.manager.recall import ManagerMethods
-from memoranda.text import clean_query
+from memoranda.text import clean_query, clean_text
 from memoranda.types import JSON, AnyUser
 from memoranda.validation import check_integer, check_limit, check_offset, check_optional_datetime, check_ttl
 
