@@ -264,8 +264,12 @@ def answerable(signals: dict[str, float]) -> float:
 
 
 def _lead_of_other_speakers(ranking: Ranking, rows: IntArray) -> float:
-    """Return how much the best memory leads the best one of the person asked about: a sign of the wrong person."""
+    """Return how much the best memory leads the best one of the person asked about: a sign of the wrong person.
+
+    Only talks with that person count: in a large scope, somebody elsewhere always says something closer.
+    """
     said = rows[ranking.said[rows]]
     if not len(said):
         return 0.0
-    return float(ranking.content[rows].max() - ranking.content[said].max())
+    talks = rows if ranking.company is None else rows[ranking.company[rows]]
+    return float(ranking.content[talks].max() - ranking.content[said].max())

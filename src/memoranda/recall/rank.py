@@ -108,6 +108,8 @@ class Ranking:
     """In standard deviations."""
     said: NDArray[np.bool_]
     """Which memories the speakers asked about said."""
+    company: NDArray[np.bool_] | None = None
+    """Which memories they and others said in the talks with them; None when no people with names are asked about."""
     by_people: bool = False
     """Whether all that the people asked about said matches: the question names a time, or nothing else than people."""
 
@@ -158,11 +160,13 @@ def rank(arms: Sequence[Arm], candidates: CandidateSet, evidence: Evidence) -> R
     }
     content = arm_sums + gains["neighbours"] + gains["asking"]
     gains["session"] = session_gains(content, candidates)
-    gains["speaker"] = speaker_gains(said, _company(said, candidates) if evidence.names_people else None)
+    company = _company(said, candidates) if evidence.names_people else None
+    gains["speaker"] = speaker_gains(said, company)
     gains["time"] = time_gains(evidence.windows, candidates, evidence.mentioning)
     gains["kind"] = answer_type_gains(evidence.with_answer_type, candidates)
     sums = content + gains["session"] + gains["speaker"] + gains["time"] + gains["kind"]
-    return Ranking(candidates, tuple(arms), content, gains, sums, said, bool(evidence.windows) or evidence.only_people)
+    by_people = bool(evidence.windows) or evidence.only_people
+    return Ranking(candidates, tuple(arms), content, gains, sums, said, company, by_people)
 
 
 def _mark(ids: IntArray | None, candidates: CandidateSet) -> NDArray[np.bool_]:

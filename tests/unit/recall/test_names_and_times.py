@@ -167,3 +167,26 @@ def test_call_on_a_weekday_is_no_name(manager: MemoryManager) -> None:
     answer = manager.recall("What is on Friday?", user="u", explain=True)
     assert answer.explanation is not None
     assert answer.explanation.speakers == ()
+
+
+def test_closer_words_elsewhere_are_no_sign_of_the_wrong_person(manager: MemoryManager) -> None:
+    talks = {
+        "one": [
+            ("Ann", "How was your week?"),
+            ("Ben", "I repaired the old boat."),
+            ("Ann", "Well done."),
+            ("Ben", "Yes."),
+        ],
+        "two": [("Cem", "Did you sail the fast red boat?"), ("Dee", "I sailed the fast red boat."), ("Cem", "Nice.")],
+    }
+    for session, turns in talks.items():
+        messages = [{"role": "user", "name": name, "content": text} for name, text in turns]
+        manager.remember(messages, user="u", session=session, keep_all=True)
+
+    def lead(question: str) -> float:
+        explanation = manager.recall(question, user="u", explain=True).explanation
+        assert explanation is not None
+        return explanation.signals["other_speaker"]
+
+    assert lead("Which fast red boat did Cem sail?") > 0
+    assert lead("Which fast red boat did Ben repair?") == 0
