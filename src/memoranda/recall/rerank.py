@@ -91,21 +91,21 @@ class Reranking:
 
     def _make_readings(
         self, plan: RerankPlan, scope: Scope, ranking: Ranking, rows: Sequence[int], hits: Sequence[Hit]
-    ) -> list[Reading]:
+    ) -> list[PairText]:
         """Return what is read for each hit: its text, or its text after the question that it replies to, or both."""
         candidates = ranking.candidates
         previous = [candidates.previous(row) if candidates.dialogue[row] else None for row in rows]
         ids = {row: int(candidates.ids[row]) for row in previous if row is not None}
         turns = dict(zip(ids, self._store.get(scope, list(ids.values())), strict=True))
-        readings: list[Reading] = []
+        readings: list[PairText] = []
         for number, (row, hit) in enumerate(zip(previous, hits, strict=True)):
             text, turn = _to_text(hit.memory), None if row is None else turns[row]
             asked = turn if turn and _ASKS.search(turn.content) else None
             weight = plan.alone if asked else 1.0
             if weight:
-                readings.append(Reading(number, weight, text))
+                readings.append(PairText(number, weight, text))
             if asked:
-                readings.append(Reading(number, 1 - weight, f"{_to_text(asked)} {text}"))
+                readings.append(PairText(number, 1 - weight, f"{_to_text(asked)} {text}"))
         return readings
 
     def _score(self, model: str, tenant: str, question: str, texts: Sequence[str]) -> list[float]:
@@ -126,7 +126,7 @@ class Reranking:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class PairText:
     """A text that the model reads for a hit, and how much of the hit's score it makes."""
 
     number: int
@@ -134,7 +134,7 @@ class Reading:
     text: str
 
 
-def cut_readings(plan: RerankPlan, readings: list[Reading]) -> list[Reading]:
+def cut_readings(plan: RerankPlan, readings: list[PairText]) -> list[PairText]:
     """Return what is read for the first hits that the plan allows by length, at least for the best one."""
     if plan.characters is None:
         return readings

@@ -10,7 +10,7 @@ import pytest
 from memoranda import MemoryManager
 from memoranda.embedding.local import StaticEmbedder
 from memoranda.recall import pipeline, rerank
-from memoranda.recall.rerank import BEST, DEFAULT, Reading, cut_readings, reorder
+from memoranda.recall.rerank import BEST, DEFAULT, PairText, cut_readings, reorder
 from memoranda.testing.fakes import HashEmbedder
 from memoranda.types import FloatArray, Hit
 
@@ -217,7 +217,7 @@ def test_default_mode_reads_each_hit_once(memory: MemoryManager, encoder: FakeEn
 
 @pytest.mark.parametrize(("length", "count"), [(10, 15), (500, 12), (10_000, 6), (0, 15)])
 def test_of_long_texts_fewer_hits_are_read(length: int, count: int) -> None:
-    readings = [Reading(number, 1.0, "x" * length) for number in range(15)]
+    readings = [PairText(number, 1.0, "x" * length) for number in range(15)]
     assert len(cut_readings(DEFAULT, readings)) == count
     assert cut_readings(replace(DEFAULT, characters=1), readings)[0] == readings[0]
     assert cut_readings(BEST, readings) == readings
