@@ -193,9 +193,7 @@ _M = memories.c
 _T = messages.c
 
 # Built once, and each so that SQLite finds it by one of its partial indexes.
-_IMPORTED_MEMORIES = select(_M.id, _M.agent, _M.user, _M.idempotency_key, _M.tenant).where(
-    _M.idempotency_key.in_(bindparam("keys", expanding=True))
-)
+_IMPORTED_MEMORIES = select(_M.id, _M.agent, _M.user, _M.idempotency_key, _M.tenant)
 _VALUE = select(_M.id).where(_M.key == bindparam("in_key"), *(_M[name] == bindparam(f"in_{name}") for name in _SCOPE))
 _MESSAGES_IN_SCOPE = [_T[name] == bindparam(f"in_{name}") for name in _SCOPE]
 _SAME_MESSAGE = [_T.message_id == bindparam("in_message_id"), *_MESSAGES_IN_SCOPE]
@@ -303,10 +301,9 @@ def _find_own(tx: Transaction, rows: Sequence[Mapping[str, Any]]) -> dict[tuple[
 
 def _find_imported(tx: Transaction, rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str, str], int]:
     """Return the ids of those rows that an earlier import wrote, by their import key."""
-    owned = in_owners(memories, {(row["tenant"], row["user"] or "") for row in rows})
-    found = tx.execute(_IMPORTED_MEMORIES.where(owned), {"keys": [row["idempotency_key"] for row in rows]})
-    tenants = {row["tenant"] for row in rows}
-    return {(agent, user, key): memory_id for memory_id, agent, user, key, tenant in found if tenant in tenants}
+    keys, owners = [row["idempotency_key"] for row in rows], {(row["tenant"], row["user"] or "") for row in rows}
+    found = tx.execute(_IMPORTED_MEMORIES.where(_M.idempotency_key.in_(keys), in_owners(memories, owners)))
+    return {(agent, user, key): memory_id for memory_id, agent, user, key, tenant in found if (tenant, user) in owners}
 
 
 def _find_value(tx: Transaction, row: Mapping[str, Any]) -> int | None:
