@@ -100,7 +100,8 @@ class Services:
     async def _open(self) -> None:
         self._parsers = FairPool(1, "memoranda-parse")
         self._state = await in_thread(self._open_state)
-        short_term = None if self._memory.use_redis else DatabaseBackend(self._state, ttl=self._memory.short_term_ttl)
+        ttl = self._memory.short_term_ttl
+        short_term = None if self._memory.use_redis else DatabaseBackend(self._state, ttl=ttl, clock=self._clock)
         # Conversations are persistent by default: a caller cannot know when the server restarts.
         root = MemoryManager(
             self._memory,

@@ -3,11 +3,11 @@ from __future__ import annotations
 import json
 import logging
 import re
-import sqlite3
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -589,8 +589,10 @@ def test_server_finds_damaged_rows_in_the_background(tmp_path: Path) -> None:
         key = server.key()
         made = server.send("POST", "/v1/memories", key, json={"content": "Nora likes tea"})
         assert made.status_code == 201
-        with closing(sqlite3.connect(tmp_path / "server.db")) as raw, raw:
-            raw.execute("UPDATE memories SET content = 'Nora likes tar'")
+        # In another process: two SQLite libraries in one process undo each other's locks.
+        change = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute(sys.argv[2]); c.commit(); c.close()"
+        statement = "UPDATE memories SET content = 'Nora likes tar'"
+        subprocess.run([sys.executable, "-c", change, tmp_path / "server.db", statement], check=True)
         deadline = time.monotonic() + 30
         while not (problems := server.send("GET", "/v1/health", key).json()["problems"]):
             assert time.monotonic() < deadline
