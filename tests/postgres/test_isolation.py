@@ -17,7 +17,7 @@ from memoranda.testing.fakes import HashEmbedder
 from memoranda.types import ANY
 from tests.postgres.server import OWNER, SERVICE, PostgresServer
 
-_WITHOUT_TENANT = {"meta", "generations", "commits", VERSION_TABLE}
+_WITHOUT_TENANT = {"meta", "generations", "commits", "jobs", VERSION_TABLE}
 
 
 @pytest.fixture
