@@ -339,7 +339,7 @@ short_lived = Table(
     sqlite_with_rowid=False,
 )
 
-# Work that was ordered, in pieces that any process may do.
+# Work that was ordered, in pieces that any process may do. It is the operator's, of no tenant.
 jobs = Table(
     "jobs",
     metadata,
