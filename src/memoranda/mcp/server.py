@@ -76,7 +76,7 @@ def build_server(
     available = [
         *recall.tools(),
         *FactTools(memory, owner).tools(),
-        *SessionTools(memory).tools(),
+        *SessionTools(memory, owner).tools(),
         *graph.tools(),
     ]
     server = MemoryServer(
