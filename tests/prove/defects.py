@@ -116,12 +116,12 @@ DEFECTS: Final = (
            """columns = {"tenant": scope.tenant, "agent": scope.agent, "session": scope.session}""",
            """columns = {"tenant": scope.tenant, "agent": scope.agent}"""),
     Defect("agent left out when items are searched", "isolation", "items/items.py",
-           "        return [*owner_conditions(scope), *_between(key_range(prefix)), *self._not_expired()]",
-           "        owner = [each for each in owner_conditions(scope) if each.left is not _M.agent]\n"
+           "        return [*_owned(scope), *_between(key_range(prefix)), *self._not_expired()]",
+           "        owner = [each for each in _owned(scope) if each.left is not _M.agent]\n"
            "        return [*owner, *_between(key_range(prefix)), *self._not_expired()]"),
     Defect("user left out of the namespaces of items", "isolation", "items/items.py",
-           "        alive = [*owner_conditions(scope), *self._not_expired()]",
-           "        owner = [each for each in owner_conditions(scope) if each.left is not _M.user]\n"
+           "        alive = [*_owned(scope), *self._not_expired()]",
+           "        owner = [each for each in _owned(scope) if each.left is not _M.user]\n"
            "        alive = [*owner, *self._not_expired()]"),
     Defect("user left out of related memories", "isolation", _READ,
            "SELECT_MEMORY.where(_M.id.in_(part), *in_scope(scope))",
@@ -130,8 +130,9 @@ DEFECTS: Final = (
            "        return in_scope(scope)\n",
            "        return [each for each in in_scope(scope) if each.left is not _M.user]\n"),
     Defect("user left out of the lists of agents and sessions", "isolation", _READ,
-           "memories.c[column], in_scope(scope), limit, after)",
-           "memories.c[column], [each for each in in_scope(scope) if each.left is not _M.user], limit, after)"),
+           "        .where(*scope_conditions(table, scope), name > after)",
+           "        .where(*(each for each in scope_conditions(table, scope) if each.left is not table.c.user),"
+           " name > after)"),
     Defect("user left out of the facts", "isolation", "storage/claims.py",
            "_SELECT_STORED.where(*in_scope(scope), *visible)",
            "_SELECT_STORED.where(*(each for each in in_scope(scope) if each.left is not _M.user), *visible)"),

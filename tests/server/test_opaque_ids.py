@@ -44,7 +44,7 @@ COUNTS = {
     *("memories", "known", "messages", "associations", "sessions", "executions", "skipped"),
     *("total_interactions", "conversation_messages"),
     *("short_term_entries", "long_term_entries", "active_sessions", "calls", "input_tokens", "output_tokens"),
-    *("checked_rows", "status", "by_status", "by_type", "activity", "settings"),
+    *("checked_rows", "index_bytes", "index_limit", "status", "by_status", "by_type", "activity", "settings"),
     # Of the whole server, for its administrator only.
     *("size_bytes", "generation", "changes", "unread_messages"),
 }
