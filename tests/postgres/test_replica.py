@@ -120,10 +120,11 @@ def test_server_that_is_no_standby_is_refused(url: str, server: PostgresServer) 
 def test_standby_of_another_database_is_refused(url: str, server: PostgresServer, standby: PostgresServer) -> None:
     other = server.new_database()
     with psycopg.connect(server.url(other.rpartition("/")[2], "postgres")) as connection:
+        connection.execute("SET synchronous_commit = on")  # so that the position below is behind it
         connection.execute("UPDATE meta SET value = 'another' WHERE key = 'store_id'")
     name = other.rpartition("/")[2]
     there = server.url(name).replace(f":{server.port}/", f":{standby.port}/")
-    position = execute(server, "SELECT pg_current_wal_insert_lsn()::text")
+    position = execute(server, "SELECT pg_current_wal_lsn()::text")
     assert isinstance(position, tuple)
     deadline = time.monotonic() + 120
     while execute(standby, f"SELECT pg_last_wal_replay_lsn() >= '{position[0]}'::pg_lsn") != (True,):

@@ -29,7 +29,7 @@ _WAIT_SECONDS: Final = 0.1
 _POLL_SECONDS: Final = 0.005
 _AWAY_SECONDS: Final = 5.0
 """How long a standby that did not answer, or was behind, is not asked again."""
-_POSITION: Final = "SELECT pg_current_wal_insert_lsn()::text"
+_POSITION: Final = "SELECT pg_current_wal_lsn()::text"
 _HAS_REPLAYED: Final = "SELECT pg_is_in_recovery(), coalesce(pg_last_wal_replay_lsn() >= %s::pg_lsn, false)"
 
 
