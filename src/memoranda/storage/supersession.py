@@ -30,6 +30,9 @@ _ANY_SHAPE: Final = ("occupation", "relationship status", "favourite ", "preferr
 """Attributes whose values are written with or without a capital: "teacher", "CTO"."""
 _CURRENCY: Final = re.compile(r"[$€£¥]|\b(?:dollars?|euros?|pounds?|usd|eur|gbp|chf|yen)\b")
 _SYMBOLS: Final = {"$": "dollar", "€": "euro", "£": "pound", "¥": "yen", "usd": "dollar", "eur": "euro", "gbp": "pound"}
+_SEVERAL: Final = re.compile(
+    r"[,&+;/]\s|\s[&+/]\s|\b(?:and|or|plus|as well as|along with|together with|besides)\b", re.I
+)
 _SHORT_WORD: Final = 5
 _SLIP: Final = 0.85
 """How alike two words are of which one is the other with a typing error."""
@@ -196,9 +199,16 @@ def relate_contradiction(older: Claim, newer: Claim) -> Relation:
         return "none"  # it says which value it replaces, and that is another one
     if trust_rank(newer.trust) < trust_rank(older.trust):
         return "contradict"
+    if states_several(older.value) and not _is_same(older.value, newer.replaces or newer.value) and not _renews(newer):
+        return "follow"  # what ended may be one of them
     if newer.operation in ("state", "event") or (newer.operation == "update" and _may_both_hold(older, newer)):
         return "follow"
     return "end"
+
+
+def _renews(claim: Claim) -> bool:
+    """Return whether a change gives a value without a word about which one it replaces: "I live in Ghent now"."""
+    return claim.holds and claim.replaces is None
 
 
 def _may_both_hold(older: Claim, newer: Claim) -> bool:
@@ -249,6 +259,19 @@ def names_value(value: str, named: str) -> bool:
     if not old or not new or not (new <= old or old <= new):
         return False
     return _last_word(value) == _last_word(named) or old == new
+
+
+def names_thing_owned(value: str, named: str) -> bool:
+    """Return whether words name the thing that a value is: "the car" names "a red car", "my toy car" is another.
+
+    A value of several things is none of them: the end of one is not the end of the others.
+    """
+    return names_value(value, named) and _words(named) <= _words(value) and not states_several(value)
+
+
+def states_several(value: str) -> bool:
+    """Return whether a value is a list: "a car and a bike"."""
+    return _SEVERAL.search(value) is not None
 
 
 def _is_same(one: str, other: str) -> bool:
