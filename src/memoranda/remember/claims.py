@@ -26,6 +26,7 @@ from memoranda.remember.values import (
     attribute_for,
     is_redacted,
     is_thing,
+    may_be_quality,
     may_be_several,
     names_person,
     read_value,
@@ -290,6 +291,11 @@ class _Found:
             return words[0] in _POINTING or words[0] in _WHERE or keeps_doing
         return self.about_thing and words[0] in _WHERE and names_person(what)
 
+    def says_how(self, reading: Reading) -> bool:
+        """Return whether the value may be a quality that leaves the others: "my favourite shirt is dirty now"."""
+        said, leads = self.part(self.group) or "", self.match.start(self.group) == self.match.start()
+        return self.about_thing and not leads and may_be_quality(self.part("what") or "", said, reading)
+
     @property
     def is_anothers(self) -> bool:
         """Whether what ended belongs to somebody else: "I sold his car", "Ana cancelled our plan"."""
@@ -422,8 +428,7 @@ def _operation(found: _Found, reading: Reading, valid_from: datetime) -> Operati
         return "state"
     if pattern.operation != "state":
         return pattern.operation
-    changed = _CHANGE.search(clause.text)
-    if changed is None:
+    if _CHANGE.search(clause.text) is None or found.says_how(reading):
         return "state"
     return "update" if pattern.holds else "end"
 

@@ -33,6 +33,8 @@ _SYMBOLS: Final = {"$": "dollar", "€": "euro", "£": "pound", "¥": "yen", "us
 _SEVERAL: Final = re.compile(
     r"[,&+;/]\s|\s[&+/]\s|\b(?:and|or|plus|as well as|along with|together with|besides)\b", re.I
 )
+_DIGITS: Final = 3
+"""How many digits more a number may have than the one it replaces."""
 _SHORT_WORD: Final = 5
 _SLIP: Final = 0.85
 """How alike two words are of which one is the other with a typing error."""
@@ -220,10 +222,16 @@ def _may_both_hold(older: Claim, newer: Claim) -> bool:
     finer = _words(older.value) < _words(newer.value) and value_shape(newer.value) != "address"
     if finer or _is_slip(older.value, newer.value):
         return True
-    if _currency(older.value) != _currency(newer.value):
+    if _currency(older.value) != _currency(newer.value) or _digits_differ(older.value, newer.value):
         return True
     # "My car is a Golf" and "my car is dirty now" are of different kinds: a name, a number, an ordinary word.
     return not older.attribute.startswith(_ANY_SHAPE) and value_shape(older.value) != value_shape(newer.value)
+
+
+def _digits_differ(one: str, other: str) -> bool:
+    """Return whether two numbers are of different kinds by their length, such as a shirt's and a telephone's."""
+    digits = [sum(char.isdigit() for char in value) for value in (one, other)]
+    return min(digits) > 0 and abs(digits[0] - digits[1]) > _DIGITS
 
 
 def _currency(value: str) -> str | None:

@@ -81,3 +81,48 @@ def test_end_of_a_job_that_is_described_hides_no_employer(manager: MemoryManager
 )
 def test_end_of_the_same_thing_hides(manager: MemoryManager, older: str, newer: str) -> None:
     assert hides(manager, older, newer)
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("I live in Ghent.", "I live in Porto now and again."),
+        ("My favourite band is Genesis.", "My favourite band is Yes now and then."),
+        ("I work at Bosch.", "I no longer work at Bosch part-time."),
+        ("I work at Bosch.", "I don't work at Bosch as a cleaner anymore."),
+        ("I live in Ghent.", "I no longer live in Ghent with my sister."),
+        ("I work at Bosch.", "I no longer work at Bosch because of the pay but because of the people."),
+        ("I live in Ghent.", "I moved to Porto because of the sun, but not for long."),
+    ],
+)
+def test_change_of_a_circumstance_hides_nothing(manager: MemoryManager, older: str, newer: str) -> None:
+    assert not hides(manager, older, newer)
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("My favourite band is Genesis.", "My favourite band is louder now."),
+        ("My favourite chair is oak.", "My favourite chair is broken now."),
+        ("My job is tiring.", "My job is easier now."),
+        ("My editor is vim.", "My editor is slow now."),
+        ("My number is 7 in the choir.", "My new number is 555-8123."),
+        ("My phone number is 555-8123.", "My new number is 7."),
+    ],
+)
+def test_value_of_another_kind_hides_nothing(manager: MemoryManager, older: str, newer: str) -> None:
+    assert not hides(manager, older, newer)
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("I work at Bosch.", "I no longer work at Bosch because of the pay."),
+        ("I live in Ghent.", "I don't live in Ghent anymore."),
+        ("My favourite band is Genesis.", "My favourite band is Yes now."),
+        ("My favourite colour is blue.", "My favourite colour is green now."),
+        ("My phone number is 555-8123.", "My new number is 555-7456."),
+    ],
+)
+def test_value_of_the_same_kind_hides(manager: MemoryManager, older: str, newer: str) -> None:
+    assert hides(manager, older, newer)
