@@ -65,6 +65,7 @@ _COPULAS: Final = frozenset(("is", "are", "am"))
 _MEASURES: Final = frozenset(("number", "money", "time", "day", "address"))
 _NO_VALUE: Final = frozenset(("not", "no", "never", "who", "which", "is", "are", "was", "were"))
 _PREPOSITIONS: Final = frozenset(("in", "on", "at", "to", "under", "over", "with", "from", "by", "out", "off", "near"))
+_COORDINATORS: Final = frozenset(("and", "or", "plus", "besides"))
 _SHORTEST_ING: Final = 5
 """So that "king" and "ring" are values."""
 _POINTING: Final = frozenset(
@@ -188,7 +189,23 @@ def _compare_denial(old: Clause, new: Clause, one: Sequence[_Word], other: Seque
     if not in_order or not content or (len(content) < 2 and said != denied and len(denied) < 3):
         return None
     value = " ".join(denied)
-    return _Pair("says", value, value, _span(old, one), _span(new, other), "end", holds=False)
+    operation: Operation = "end" if _denies_all(said, denied) else "state"
+    return _Pair("says", value, value, _span(old, one), _span(new, other), operation, holds=False)
+
+
+def _denies_all(said: Sequence[str], denied: Sequence[str]) -> bool:
+    """Return whether a denial leaves nothing of what was said: not one thing of a list, nor only a circumstance.
+
+    "I no longer live with Ana" leaves Oslo of "I live in Oslo with Ana".
+    """
+    left, gap = iter(denied), list[str]()
+    wanted = next(left, None)
+    for word in said:
+        if word == wanted:
+            wanted = next(left, None)
+        elif wanted is not None:
+            gap.append(word)
+    return _COORDINATORS.isdisjoint(word for word in said if word not in denied) and _PREPOSITIONS.isdisjoint(gap)
 
 
 def _compare_values(older: _Sentence, newer: _Sentence) -> _Pair | None:

@@ -17,6 +17,7 @@ from memoranda.places import is_place, is_region, looks_like_place
 from memoranda.remember.base import Utterance
 from memoranda.remember.claim_patterns import PARTS, PREVIOUS, ClaimPattern, possible_patterns
 from memoranda.remember.clauses import Clause, blank_foreign, find_clauses
+from memoranda.remember.commitments import find_commitments
 from memoranda.remember.explicit import stands_alone
 from memoranda.remember.lexicon import NOW, TAKEN_BACK
 from memoranda.remember.values import (
@@ -25,6 +26,7 @@ from memoranda.remember.values import (
     attribute_for,
     is_redacted,
     is_thing,
+    may_be_quality,
     may_be_several,
     names_person,
     read_value,
@@ -78,6 +80,8 @@ _ABOUT_SELF: Final = re.compile(r"\b(?:i|i['’]\w+|we|we['’]\w+|my|our|it|it[
 _NOT_OLD: Final = re.compile(
     r"\s*,?\s*(?:and\s+)?not\s+(?:on\s+|in\s+|at\s+|the\s+)*(?P<old>\S+?(?:\s\S+?)?)(?=[.!,;]|\s*$)", re.I
 )
+_OWNER: Final = re.compile(r"\b(?:my|our|his|her|their|your)\b", re.I)
+_ENDED: Final = frozenset((ANY_ATTRIBUTE, "employer", "owns"))
 _FIRST_PERSON: Final = frozenset(("i", "we", "me", "my", "our"))
 _USER: Final = re.compile(r"(?:the\s+)?(?:user|customer|client|patient)(?:['’]s)?$", re.I)
 _KIN: Final = re.compile(r"(?:my|our)\s+(.+?)(?:['’]s)?$", re.I)
@@ -86,19 +90,6 @@ _NO_SUBJECTS_WORDS = """
     yesterday what's that's it's there's here's people everyone everybody nobody someone somebody anyone anybody
 """
 _NO_SUBJECTS: Final = frozenset(_NO_SUBJECTS_WORDS.split())
-_REMIND: Final = re.compile(
-    r"(?:^|[.!?,;:]\s*|\b(?:please|and|can you|could you)\s+)(?:please\s+)?(?:remind me to|don['’]t let me forget to"
-    r"|i (?:must|have to|need to) remember to"
-    r"|i promise(?:d)?(?: you)?(?: to| that i(?:['’]ll| will))?) (?P<value>[^.!?\n]+)",
-    re.I,
-)
-_COMMITMENT: Final = re.compile(
-    r"(?:^|[.!?,;:]\s*|\b(?:and|but|so)\s+)(?P<i>i)(?:['’]ll| will|['’]m going to| am going to|['’]m gonna) "
-    r"(?P<value>(?:send|bring|call|phone"
-    r"|email|text|pay|buy|book|finish|submit|deliver|write|prepare|fix|pick up|drop off|meet|visit|return"
-    r"|schedule|cancel|order|review|share|renew|apply|sign|attend|fly|move|host|teach|lend|donate) [^.!?;\n]+)",
-    re.I,
-)
 
 
 def find_claims(utterance: Utterance, events: Sequence[Mention]) -> tuple[Claim, ...]:
@@ -108,7 +99,8 @@ def find_claims(utterance: Utterance, events: Sequence[Mention]) -> tuple[Claim,
     claims: list[Claim] = []
     for clause in find_clauses(utterance.text):
         claims += _claims_in(clause, utterance, events)
-    claims += _commitments(utterance, events)
+    if _is_person(utterance):
+        claims += find_commitments(utterance, events)
     shown = [claim for claim in claims if not is_redacted(f"{claim.subject} {claim.value}")]
     settled = _keep_last_change(_settle(shown))
     return tuple(_take_back([_limit(claim, settled, utterance, events) for claim in settled], utterance))
@@ -299,6 +291,20 @@ class _Found:
             return words[0] in _POINTING or words[0] in _WHERE or keeps_doing
         return self.about_thing and words[0] in _WHERE and names_person(what)
 
+    def says_how(self, reading: Reading) -> bool:
+        """Return whether the value may be a quality that leaves the others: "my favourite shirt is dirty now"."""
+        said, leads = self.part(self.group) or "", self.match.start(self.group) == self.match.start()
+        return self.about_thing and not leads and may_be_quality(self.part("what") or "", said, reading)
+
+    @property
+    def is_anothers(self) -> bool:
+        """Whether what ended belongs to somebody else: "I sold his car", "Ana cancelled our plan"."""
+        if self.pattern.holds or self.pattern.attribute not in _ENDED:
+            return False
+        owner = _OWNER.search(self.match.string, self.match.end("who"), self.match.end())
+        own = fold(self.match["who"]) in _FIRST_PERSON
+        return owner is not None and (owner[0].lower() in _FIRST_PERSON) != own
+
     def part(self, *names: str) -> str | None:
         """Return the first of these parts of the clause that it has."""
         groups = self.match.groupdict()
@@ -342,7 +348,7 @@ def _claims_of(found: _Found) -> Iterator[Claim]:
         return
     if not found.about_thing and any(event.start > utterance.said_at for event in found.near):
         return  # a plan
-    if found.is_vague or (pattern.is_label and utterance.message is not None):
+    if found.is_vague or found.is_anothers or (pattern.is_label and utterance.message is not None):
         return  # "Answer: gravity" in a conversation is no note about anybody
     reading = read_value(value or "")
     if pattern.attribute == "allergic to" and reading.kind == "day":
@@ -422,8 +428,7 @@ def _operation(found: _Found, reading: Reading, valid_from: datetime) -> Operati
         return "state"
     if pattern.operation != "state":
         return pattern.operation
-    changed = _CHANGE.search(clause.text)
-    if changed is None:
+    if _CHANGE.search(clause.text) is None or found.says_how(reading):
         return "state"
     return "update" if pattern.holds else "end"
 
@@ -471,21 +476,3 @@ def _validity(said_at: datetime, clause: Clause, events: Sequence[Mention]) -> t
     if past:
         return min(event.start, said_at), min(event.end, said_at)
     return min(event.start, said_at), None
-
-
-def _commitments(utterance: Utterance, events: Sequence[Mention]) -> Iterator[Claim]:
-    """Yield what the speaker promises or wants to be reminded of: true until it is due."""
-    if not _is_person(utterance):
-        return
-    offset = utterance.span[0]
-    for pattern in (_REMIND, _COMMITMENT):
-        for match in pattern.finditer(utterance.text):
-            value = trim_value(utterance.text, match.span("value"), [event.span[0] - offset for event in events])
-            if value is None:
-                continue
-            start = match.start("i") if "i" in match.groupdict() else match.start("value")
-            span: Span = (offset + start, offset + match.start("value") + len(value))
-            due = next((event.end for event in events if event.end > utterance.said_at), None)
-            yield Claim(
-                utterance.speaker, "will", value, span, utterance.said_at, utterance.said_at, due, trust=utterance.role
-            )

@@ -104,7 +104,8 @@ _STILL: Final = re.compile(
     re.I,
 )
 _OVER: Final = re.compile(
-    r"\b(?:now|these\s+days|nowadays|currently|any\s*more|no\s+longer|as\s+of|today|from\s+now\s+on)\b", re.I
+    r"\b(?:now(?!\s+and\s+(?:then|again)\b)|these\s+days|nowadays|currently|any\s*more|no\s+longer|as\s+of|today|from\s+now\s+on)\b",
+    re.I,
 )
 _CORRECTS: Final = re.compile(rf"\b(?:{CORRECTION})\b|^(?:sorry|actually)\b", re.I)
 # A change that holds only then, or held long ago, is no change of what holds now.

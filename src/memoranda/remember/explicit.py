@@ -20,13 +20,20 @@ _HARMLESS: Final = re.compile(
     rf"[\s.,!;:)%-]+|(?:with (?:my|our|his|her|their|the) (?:new )?(?:family|team|{PARTNERS}|{CHILDREN}|{RELATIVES})"
     r"|from (?-i:[A-Z])\w+|as (?:an?|the|of|head|ceo|cto|my|our) [\w -]+|(?:instead of|rather than) [\w -]+"
     r"|for (?:good|work|school|college|real|ever)|for (?:an?|my|his|her|the|our) (?:new )?job|full[- ]time|part[- ]time"
-    r"|now(?! and then)|already|officially|finally|again|instead|permanently|recently|just|yet|today|yesterday|tonight"
-    r"|any ?more|these days|nowadays|currently|earlier|ago|later|early|late|this|last|next|since|from|on|in|at|by|of"
+    r"|now(?! and (?:then|again)\b)|already|officially|finally|again|instead|permanently|recently|just|yet|today"
+    r"|yesterday|tonight|any ?more|these days|nowadays|currently|earlier|ago|later|early|late|this|last|next|since|from|on|in|at|by|of"
     r"|about|around|starting|effective|please|thanks?|too|and|but|so|then|the|an?|few|couple|two|three|\d+|am|pm"
     r"|(?:week|month|year|day|morning|evening|summer|spring|autumn|winter|noon|midnight)s?)\b",
     re.I,
 )
-_REASON: Final = re.compile(r"(?:because|since|due to)\b.*", re.I | re.S)
+# "Because of the rent, but not for long": what is joined to a reason is no part of it.
+_REASON: Final = re.compile(
+    r"\b(?:because|since|due to)\b(?:(?!\b(?:and|or|but|yet|then|though|although|however|until|till|except)\b).)*",
+    re.I | re.S,
+)
+# Beside a denial these say what is denied: "I no longer work at Acme full time", "… with my brother".
+_CIRCUMSTANCE: Final = re.compile(r"\b(?:full|part)[- ]time\b|\b(?:with|as|for)\b", re.I)
+_DENIAL: Final = re.compile(r"\b(?:no longer|not)\b|n['’]t\b", re.I)
 # Of "Sporting in the league" and "VS Code for one file" only the beginning is the value.
 _DETAIL: Final = re.compile(
     r" (?:for|in|on|at|with|when|while|during|under|whenever|according|by|as|like|except|per)\b"
@@ -56,7 +63,10 @@ def stands_alone(text: str, span: Span, value: str, others: Iterable[Span], *, c
     before, after = "".join(kept[start : span[0]]), "".join(kept[stop:end])
     if contrasts:
         after = _CONTRAST.sub(" ", after, count=1)
-    return _consists_of((OPENING, _HARMLESS), before) and _consists_of((_REASON, _HARMLESS), after)
+    after = _REASON.sub(" ", after, count=1)
+    if _DENIAL.search(text, span[0], span[1]) and _CIRCUMSTANCE.search(after):
+        return False
+    return _consists_of((OPENING, _HARMLESS), before) and _consists_of((_HARMLESS,), after)
 
 
 def _consists_of(patterns: Sequence[re.Pattern[str]], text: str) -> bool:

@@ -25,7 +25,9 @@ ACQUAINTANCES: Final = "friend|colleague|coworker|roommate|flatmate|housemate|ne
 PEOPLE: Final = f"{RELATIVES}|{PARTNERS}|{CHILDREN}|{SUPERIORS}|{ACQUAINTANCES}"
 """People whom somebody may speak of instead of themselves."""
 
-NOW: Final = r"now|nowadays|these days|as of|from now on|any ?more|any longer|no longer|instead"
+NOW: Final = (
+    r"now(?! and (?:then|again)\b)|nowadays|these days|as of|from now on|any ?more|any longer|no longer|instead"
+)
 """Says that something holds from the moment of speaking on."""
 CORRECTION: Final = r"correction|i meant|i mean|i misspoke|my mistake|mixed (?:that|it) up|typo|scratch that|make (?:that|it)|oops|wait,? no|i was wrong"
 CHANGE: Final = re.compile(

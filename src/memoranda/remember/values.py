@@ -153,6 +153,11 @@ _NAMED_WORDS = """
 """
 _NAMED: Final = frozenset(_NAMED_WORDS.split())
 _WITH_ONE_VALUE: Final = frozenset(_WITH_ONE_VALUE_WORDS.split()) | _NAMED
+# Of these the value itself is a quality: "my size is medium".
+_QUALITIES_WORDS = """
+    colour color size status state level grade rank priority stage phase mode tier format currency gender pronouns
+"""
+_QUALITIES: Final = frozenset(_QUALITIES_WORDS.split())
 _WHICH: Final = re.compile(r"(?:now\s+)?(?:an?|the|one|my|our|called|named)\b", re.I)
 
 
@@ -258,6 +263,12 @@ def names_person(what: str) -> bool:
 def may_be_several(what: str) -> bool:
     """Return whether somebody may have a new one of these and keep the old one."""
     return normal_noun(what).rpartition(" ")[2] in _MAYBE_SEVERAL
+
+
+def may_be_quality(what: str, said: str, reading: Reading) -> bool:
+    """Return whether a value may say how a thing is, not which one: an ordinary word, unless a quality is asked for."""
+    asked = normal_noun(what).rpartition(" ")[2] in _QUALITIES
+    return reading.kind == "text" and not asked and _WHICH.match(said) is None
 
 
 def normal_noun(what: str) -> str:

@@ -52,7 +52,7 @@ from memoranda.storage.supersession import (
     MadeClaim,
     Resolution,
     end_by,
-    names_value,
+    names_thing_owned,
     relate_made,
     replay,
     told_at,
@@ -319,10 +319,10 @@ def _fits(made: Claim, claim: Claim) -> bool:
     if made.subject.casefold() != claim.subject.casefold() or made.attribute == ANY_ATTRIBUTE or not made.holds:
         return False
     if claim.replaces is not None:
-        return names_value(made.value, claim.replaces)
+        return names_thing_owned(made.value, claim.replaces)
     if claim.operation == "correct":
         return value_shape(made.value) == value_shape(claim.value) and _are_as_long(made.value, claim.value)
-    return names_value(made.value, claim.value)
+    return names_thing_owned(made.value, claim.value)
 
 
 def _are_as_long(one: str, other: str) -> bool:

@@ -30,6 +30,11 @@ _ANY_SHAPE: Final = ("occupation", "relationship status", "favourite ", "preferr
 """Attributes whose values are written with or without a capital: "teacher", "CTO"."""
 _CURRENCY: Final = re.compile(r"[$€£¥]|\b(?:dollars?|euros?|pounds?|usd|eur|gbp|chf|yen)\b")
 _SYMBOLS: Final = {"$": "dollar", "€": "euro", "£": "pound", "¥": "yen", "usd": "dollar", "eur": "euro", "gbp": "pound"}
+_SEVERAL: Final = re.compile(
+    r"[,&+;/]\s|\s[&+/]\s|\b(?:and|or|plus|as well as|along with|together with|besides)\b", re.I
+)
+_DIGITS: Final = 3
+"""How many digits more a number may have than the one it replaces."""
 _SHORT_WORD: Final = 5
 _SLIP: Final = 0.85
 """How alike two words are of which one is the other with a typing error."""
@@ -196,9 +201,16 @@ def relate_contradiction(older: Claim, newer: Claim) -> Relation:
         return "none"  # it says which value it replaces, and that is another one
     if trust_rank(newer.trust) < trust_rank(older.trust):
         return "contradict"
+    if states_several(older.value) and not _is_same(older.value, newer.replaces or newer.value) and not _renews(newer):
+        return "follow"  # what ended may be one of them
     if newer.operation in ("state", "event") or (newer.operation == "update" and _may_both_hold(older, newer)):
         return "follow"
     return "end"
+
+
+def _renews(claim: Claim) -> bool:
+    """Return whether a change gives a value without a word about which one it replaces: "I live in Ghent now"."""
+    return claim.holds and claim.replaces is None
 
 
 def _may_both_hold(older: Claim, newer: Claim) -> bool:
@@ -210,10 +222,16 @@ def _may_both_hold(older: Claim, newer: Claim) -> bool:
     finer = _words(older.value) < _words(newer.value) and value_shape(newer.value) != "address"
     if finer or _is_slip(older.value, newer.value):
         return True
-    if _currency(older.value) != _currency(newer.value):
+    if _currency(older.value) != _currency(newer.value) or _digits_differ(older.value, newer.value):
         return True
     # "My car is a Golf" and "my car is dirty now" are of different kinds: a name, a number, an ordinary word.
     return not older.attribute.startswith(_ANY_SHAPE) and value_shape(older.value) != value_shape(newer.value)
+
+
+def _digits_differ(one: str, other: str) -> bool:
+    """Return whether two numbers are of different kinds by their length, such as a shirt's and a telephone's."""
+    digits = [sum(char.isdigit() for char in value) for value in (one, other)]
+    return min(digits) > 0 and abs(digits[0] - digits[1]) > _DIGITS
 
 
 def _currency(value: str) -> str | None:
@@ -249,6 +267,19 @@ def names_value(value: str, named: str) -> bool:
     if not old or not new or not (new <= old or old <= new):
         return False
     return _last_word(value) == _last_word(named) or old == new
+
+
+def names_thing_owned(value: str, named: str) -> bool:
+    """Return whether words name the thing that a value is: "the car" names "a red car", "my toy car" is another.
+
+    A value of several things is none of them: the end of one is not the end of the others.
+    """
+    return names_value(value, named) and _words(named) <= _words(value) and not states_several(value)
+
+
+def states_several(value: str) -> bool:
+    """Return whether a value is a list: "a car and a bike"."""
+    return _SEVERAL.search(value) is not None
 
 
 def _is_same(one: str, other: str) -> bool:

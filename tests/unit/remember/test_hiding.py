@@ -1,0 +1,128 @@
+"""What a later message must not hide, though it looks like a change of what was said before: both stay in recall."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+
+from memoranda import MemoryManager
+from memoranda.testing.fakes import HashEmbedder
+from tests.fake_clock import FakeClock
+from tests.unit.remember.test_updates import SAID, ended_by, say
+
+
+@pytest.fixture
+def manager() -> Iterator[MemoryManager]:
+    clock = FakeClock(SAID + timedelta(days=99))
+    with MemoryManager("sqlite://", embedder=HashEmbedder(64), clock=clock) as manager:
+        yield manager
+
+
+def hides(manager: MemoryManager, older: str, newer: str) -> bool:
+    first = say(manager, older, 0)
+    second = say(manager, newer, 9)
+    return ended_by(manager, first) == second
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("I have a piano and a cello.", "I sold the cello."),
+        ("I own a tent, a kayak and a canoe.", "I gave away my canoe."),
+        ("I have a piano and a cello.", "I no longer have a cello."),
+        ("I have a piano and a cello.", "I no longer have a piano."),
+        ("I work at Bosch and Lidl.", "I quit my job."),
+        ("I live in Ghent with Ben.", "I no longer live with Ben."),
+    ],
+)
+def test_end_of_one_thing_hides_no_statement_of_several(manager: MemoryManager, older: str, newer: str) -> None:
+    assert not hides(manager, older, newer)
+
+
+def test_end_of_one_thing_leaves_the_fact_of_several(manager: MemoryManager) -> None:
+    say(manager, "I have a piano and a cello.", 0)
+    say(manager, "I sold the cello.", 9)
+    assert [(fact.value, fact.holds) for fact in manager.facts(user="ana")] == [("piano and a cello", True)]
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("I have a kayak.", "I sold my sister's kayak."),
+        ("I have a kayak.", "I sold Ben's kayak."),
+        ("I have a kayak.", "I sold his kayak."),
+        ("I have a kayak.", "I donated their kayak."),
+        ("I have a kayak.", "I gave away my spare kayak."),
+        ("I own a piano.", "I got rid of my electric piano."),
+        ("I have a Spotify subscription.", "I cancelled my parents' Spotify subscription."),
+        ("I use Firefox.", "I switched from my colleague's Firefox to Chrome."),
+    ],
+)
+def test_end_of_another_thing_hides_nothing(manager: MemoryManager, older: str, newer: str) -> None:
+    assert not hides(manager, older, newer)
+
+
+@pytest.mark.parametrize("job", ["weekend job", "night job", "third job", "tutoring job", "previous job at Bosch"])
+def test_end_of_a_job_that_is_described_hides_no_employer(manager: MemoryManager, job: str) -> None:
+    assert not hides(manager, "I work at Bosch.", f"I quit my {job}.")
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("I have a red kayak.", "I sold the kayak."),
+        ("I own a piano.", "I sold my piano."),
+        ("I work at Bosch.", "I quit my job."),
+        ("I work at Bosch.", "I quit my job at Bosch."),
+        ("I have a piano.", "I no longer have a piano."),
+    ],
+)
+def test_end_of_the_same_thing_hides(manager: MemoryManager, older: str, newer: str) -> None:
+    assert hides(manager, older, newer)
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("I live in Ghent.", "I live in Porto now and again."),
+        ("My favourite band is Genesis.", "My favourite band is Yes now and then."),
+        ("I work at Bosch.", "I no longer work at Bosch part-time."),
+        ("I work at Bosch.", "I don't work at Bosch as a cleaner anymore."),
+        ("I live in Ghent.", "I no longer live in Ghent with my sister."),
+        ("I work at Bosch.", "I no longer work at Bosch because of the pay but because of the people."),
+        ("I live in Ghent.", "I moved to Porto because of the sun, but not for long."),
+    ],
+)
+def test_change_of_a_circumstance_hides_nothing(manager: MemoryManager, older: str, newer: str) -> None:
+    assert not hides(manager, older, newer)
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("My favourite band is Genesis.", "My favourite band is louder now."),
+        ("My favourite chair is oak.", "My favourite chair is broken now."),
+        ("My job is tiring.", "My job is easier now."),
+        ("My editor is vim.", "My editor is slow now."),
+        ("My number is 7 in the choir.", "My new number is 555-8123."),
+        ("My phone number is 555-8123.", "My new number is 7."),
+    ],
+)
+def test_value_of_another_kind_hides_nothing(manager: MemoryManager, older: str, newer: str) -> None:
+    assert not hides(manager, older, newer)
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("I work at Bosch.", "I no longer work at Bosch because of the pay."),
+        ("I live in Ghent.", "I don't live in Ghent anymore."),
+        ("My favourite band is Genesis.", "My favourite band is Yes now."),
+        ("My favourite colour is blue.", "My favourite colour is green now."),
+        ("My phone number is 555-8123.", "My new number is 555-7456."),
+    ],
+)
+def test_value_of_the_same_kind_hides(manager: MemoryManager, older: str, newer: str) -> None:
+    assert hides(manager, older, newer)
