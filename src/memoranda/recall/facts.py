@@ -40,10 +40,11 @@ class _Known:
 
     claim: Claim
     memory: Memory
+    since: datetime
     until: datetime | None
 
     def is_true_at(self, moment: datetime) -> bool:
-        return self.claim.valid_from <= moment and (self.until is None or self.until > moment)
+        return self.since <= moment and (self.until is None or self.until > moment)
 
     @property
     def made(self) -> MadeClaim:
@@ -63,7 +64,7 @@ class _Known:
         return FactValue(
             value=claim.value,
             holds=claim.holds,
-            since=claim.valid_from if self.until is None else min(claim.valid_from, self.until),
+            since=self.since if self.until is None else min(self.since, self.until),
             until=self.until,
             said_at=claim.said_at,
             memory_id=memory.id,
@@ -150,10 +151,10 @@ class Facts:
 def _resolve(stored: Sequence[StoredClaim]) -> list[_Known]:
     claims = [each.as_made() for each in stored]
     made = [MadeClaim(each.memory.id, claim, voice_of(each.memory)) for each, claim in zip(stored, claims, strict=True)]
-    ends = replay(made).endings
+    found = replay(made)
     return [
-        _Known(claim, each.memory, claim.valid_to if ending is None else ending.at)
-        for each, claim, ending in zip(stored, claims, ends, strict=True)
+        _Known(claim, each.memory, start or claim.valid_from, claim.valid_to if ending is None else ending.at)
+        for each, claim, start, ending in zip(stored, claims, found.starts, found.endings, strict=True)
         if claim.operation != "retract"
     ]
 
@@ -203,7 +204,7 @@ def _to_fact(current: _Known, slot: Sequence[_Known], moment: datetime) -> Fact:
         attribute=claim.attribute,
         value=claim.value,
         holds=claim.holds,
-        since=claim.valid_from,
+        since=current.since,
         said_at=claim.said_at,
         memory_id=current.memory.id,
         content=current.memory.content,

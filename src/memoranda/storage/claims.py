@@ -28,6 +28,8 @@ CLAIMS: Final = "claims"
 ENDED_BY: Final = "ended_by"
 TAKEN_BACK: Final = "taken_back"
 """The key in a claim that its speaker took back: it is no fact, and its memory stays in recall."""
+SAID_FROM: Final = "said_from"
+"""The key in a claim that corrects another one, and so holds from before it was said: when it says that it holds."""
 VOICE: Final = "voice"
 """The key in a memory's notes for the name of the user, where they speak without one but are known by it."""
 _UNNAMED: Final = frozenset(("user", "assistant", "tool", "system"))
@@ -147,10 +149,22 @@ def claims_of(memory: Memory) -> Sequence[Mapping[str, Any]]:
 
 
 def as_made(claim: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the claim as its memory made it, without an end that another memory gave it."""
+    """Return the claim as its memory made it, without an end or a start that another memory gave it."""
+    return with_start(without_end(claim), None)
+
+
+def without_end(claim: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the claim without an end that another memory gave it."""
     made = dict(claim)
     made.pop(TAKEN_BACK, None)
     return made | {"valid_to": None} if made.pop(ENDED_BY, None) is not None else made
+
+
+def with_start(claim: Mapping[str, Any], start: datetime | None) -> dict[str, Any]:
+    """Return the claim as one that holds from a time before it was said; with None, from when it says itself."""
+    made = dict(claim)
+    made["valid_from"] = made.pop(SAID_FROM, made["valid_from"])
+    return made if start is None else made | {"valid_from": start.isoformat(), SAID_FROM: made["valid_from"]}
 
 
 def enders_of(memory: Memory) -> set[int]:
