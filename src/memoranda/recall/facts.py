@@ -127,7 +127,7 @@ class Facts:
     def _slots(self, scope: Scope, known_at: datetime | None) -> Iterator[list[_Known]]:
         """Yield the claims of each slot with their ends, by what was known at that time."""
         visible = self._claims(scope, known_at)
-        for _, run in groupby(sorted(visible, key=lambda each: each.slot), key=lambda each: each.slot):
+        for _, run in groupby(sorted(visible, key=_shared_slot), key=_shared_slot):
             slot = _resolve(list(run))
             if slot and slot[0].claim.attribute not in _NO_FACTS:
                 yield slot
@@ -146,6 +146,12 @@ class Facts:
         past = replace(memory, notes=self._read_notes(memory.content, memory))
         owner = owner_of(past)
         return [StoredClaim(past, position, slot_of(owner, claim)) for position, claim in enumerate(claims_of(past))]
+
+
+def _shared_slot(stored: StoredClaim) -> bytes:
+    """Return the slot that a claim has for all agents together: what they were told is about one person."""
+    owner = replace(owner_of(stored.memory), agent=None)
+    return slot_of(owner, claims_of(stored.memory)[stored.position])
 
 
 def _resolve(stored: Sequence[StoredClaim]) -> list[_Known]:

@@ -42,6 +42,7 @@ from memoranda.storage.claims import (
     open_claims,
     owner_of,
     slots_of,
+    slots_of_other_agents,
     value_shape,
     voice_of,
     with_start,
@@ -100,6 +101,7 @@ def resolve_new(tx: Transaction, outcome: Outcome, new: NewMemory) -> Outcome:
         voice = voice_of(memory)
         made = [(MadeClaim(memory.id, claim, voice), others) for claim, others in stored]
         replaced = {ended for claim, others in made for ended in _apply(tx, claim, others)}
+    dispute_other_agents(tx, memory)
     if memory.superseded_by is not None:
         return replace(outcome, status="superseded", memory=memory, reason=f"{memory.superseded_by} is newer")
     reason = IdText("replaces what ", tuple(sorted(replaced)), " said") if replaced else outcome.reason
@@ -140,6 +142,27 @@ def _contradict(tx: Transaction, memory_id: int, other_id: int) -> None:
     lifecycle.associate(tx, memory_id, other_id, CONTRADICTS)
     for each in (memory_id, other_id):
         lifecycle.mark(tx, each, DISPUTED)
+
+
+def dispute_other_agents(tx: Transaction, memory: Memory) -> None:
+    """Mark what the user told another agent and a note contradicts; in another agent's memories nothing ends."""
+    if trust_rank(memory.trust) >= trust_rank("user"):
+        return
+    for position, claim in enumerate(claims_in(memory.notes)):
+        slots = slots_of_other_agents(tx, owner_of(memory), claims_of(memory)[position])
+        made = MadeClaim(memory.id, claim, voice_of(memory))
+        for other in claims_in_slots(tx, slots):
+            holds = claims_of(other.memory)[other.position]["valid_to"] is None
+            if holds and relate_made(to_made(other), made) == "contradict":
+                _contradict(tx, memory.id, other.memory.id)
+
+
+def _unlink_other_agents(tx: Transaction, memory: Memory) -> None:
+    opposed = lifecycle.read_opposed(tx, [memory.id], CONTRADICTS).get(memory.id, [])
+    found = lifecycle.read_memories(tx, Scope(memory.tenant, user=memory.user), opposed)
+    others = [other.id for other in found if other.agent != memory.agent]
+    pairs = [pair for other in others for pair in ((memory.id, other), (other, memory.id))]
+    lifecycle.unlink(tx, pairs, CONTRADICTS)
 
 
 def _follow_by_meaning(tx: Transaction, memory: Memory, new: NewMemory) -> None:
@@ -197,6 +220,7 @@ def _is_replaced(ending: Ending | None, by: int | None) -> bool:
 
 def release(tx: Transaction, memory: Memory) -> None:
     """Take back the ends that others gave to a memory's claims, its contradictions, and what it follows."""
+    _unlink_other_agents(tx, memory)
     for _, resolution in _replay_slots(claims_in_slots(tx, slots_of(tx, owner_of(memory), [memory.id]))):
         lifecycle.unlink(tx, [pair for pair in resolution.conflicts if memory.id in pair], CONTRADICTS)
         lifecycle.unlink(tx, [pair for pair in resolution.follows if memory.id in pair], FOLLOWS)

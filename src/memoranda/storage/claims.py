@@ -11,7 +11,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final, Literal, TypeAlias, cast
 
@@ -20,7 +20,7 @@ from sqlalchemy import Boolean, delete, literal_column, select, update
 from memoranda.storage.base import ReadTransaction, Row, Transaction, chunked
 from memoranda.storage.dialects import by_dialect
 from memoranda.storage.rows import MEMORY_COLUMNS, SELECT_MEMORY, in_scope, memory_from_row, stored_name, to_json
-from memoranda.storage.schema import claims, memories
+from memoranda.storage.schema import claims, counters, memories
 from memoranda.text import Span
 from memoranda.types import JSON, Memory, Scope
 
@@ -35,6 +35,8 @@ VOICE: Final = "voice"
 _UNNAMED: Final = frozenset(("user", "assistant", "tool", "system"))
 _C = claims.c
 _M = memories.c
+_N = counters.c
+_MAX_AGENTS: Final = 50
 _OPEN: Final = by_dialect(
     literal_column("json_extract(memories.notes, '$.claims[' || claims.position || '].valid_to') IS NULL", Boolean),
     literal_column("(memories.notes::jsonb -> 'claims' -> claims.position::int ->> 'valid_to') IS NULL", Boolean),
@@ -239,6 +241,13 @@ def open_claims(tx: ReadTransaction, owner: Scope, about: Mapping[str, Any], *, 
     conditions = (_C.slot == slot_of(owner, about), _C.memory_id != except_of, _OPEN)
     rows = tx.execute(_SELECT_STORED.where(*conditions).order_by(_M.id, _C.position))
     return [_stored_claim(row) for row in rows]
+
+
+def slots_of_other_agents(tx: ReadTransaction, owner: Scope, about: Mapping[str, Any]) -> set[bytes]:
+    """Return the slots of a claim in what the user told other agents, the latest of the tenant, or no agent."""
+    query = select(_N.name).where(_N.tenant == owner.tenant, _N.kind == "agent").order_by(_N.last_at.desc())
+    agents = {None, *(name or None for name in tx.scalars(query.limit(_MAX_AGENTS)))} - {owner.agent}
+    return {slot_of(replace(owner, agent=agent), about) for agent in agents}
 
 
 def claims_in_slots(tx: ReadTransaction, slots: Collection[bytes]) -> list[StoredClaim]:
