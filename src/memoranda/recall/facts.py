@@ -167,7 +167,7 @@ def _resolve(stored: Sequence[StoredClaim]) -> list[_Known]:
 
 def _facts_of(slot: Sequence[_Known], moment: datetime) -> Iterator[Fact]:
     """Yield the values of a slot at a moment: one for an attribute with one value at a time, else one for each."""
-    true_then = [known for known in slot if known.is_true_at(moment)]
+    true_then = [known for known in slot if known.is_true_at(moment) and not known.claim.reported]
     if any(known.claim.single for known in true_then):
         affirmed = [known for known in true_then if known.claim.holds and not _is_denied(known, true_then)] or true_then
         groups = [affirmed] if affirmed else []

@@ -202,7 +202,9 @@ def _current_facts(hits: Sequence[Hit], now: datetime) -> Iterator[str]:
         replaced = any(memory.valid_from <= now for memory in hit.later)
         for claim in claims_in(hit.memory.notes):
             slot = (claim.subject.casefold(), claim.attribute)
-            holds = claim.single and claim.holds and (claim.valid_to is None or claim.valid_to > now)
+            holds = (
+                claim.single and claim.holds and not claim.reported and (claim.valid_to is None or claim.valid_to > now)
+            )
             if not holds or replaced or slot in seen or "…" in claim.attribute or len(seen) >= _MAX_FACTS:
                 continue
             seen.add(slot)

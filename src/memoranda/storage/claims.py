@@ -80,6 +80,8 @@ class Claim:
     """Only an explicit change ("update", "end", "correct") may hide what was said before."""
     replaces: str | None = None
     """The value that a change says it replaces: "Siemens" in "I moved from Siemens to Bosch"."""
+    reported: bool = False
+    """Whether a page or file says it as "I": it may be about its author, so it is no fact, but it disputes one."""
 
     def to_json(self) -> dict[str, JSON]:
         return {
@@ -95,6 +97,7 @@ class Claim:
             "trust": self.trust,
             **({} if self.operation == "state" else {"operation": self.operation}),
             **({} if self.replaces is None else {"replaces": self.replaces}),
+            **({"reported": True} if self.reported else {}),
         }
 
 
@@ -141,6 +144,7 @@ def claim_from_json(item: Mapping[str, Any]) -> Claim:
         trust=str(item["trust"]),
         operation=item.get("operation", "state"),
         replaces=item.get("replaces"),
+        reported=bool(item.get("reported")),
     )
 
 

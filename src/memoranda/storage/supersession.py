@@ -172,6 +172,8 @@ class _HeldClaims:
 def relate_made(older: MadeClaim, newer: MadeClaim) -> Relation:
     """Return what a claim that was said later means for an older one, in view of who said each of them."""
     relation = relate(older.claim, newer.claim)
+    if older.claim.reported and relation in ("end", "follow"):
+        return "none"  # the "I" of a page may be its author
     if relation == "end" and not _may_end(older, newer):
         return "contradict"
     if relation == "follow" and older.is_own and newer.voice and not newer.is_own:

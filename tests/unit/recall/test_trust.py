@@ -92,3 +92,20 @@ def test_text_in_the_first_person_is_the_users_word(manager: MemoryManager, text
 def test_text_about_the_user_with_the_user_as_its_source_is_their_word(manager: MemoryManager) -> None:
     manager.remember("User moved to Paris.", user="ana", source="user")
     assert _cities(manager) == [("Paris", "user")]
+
+
+@pytest.mark.parametrize("source", ["https://example.org/a", "notes.pdf", "email", "tool:search"])
+@pytest.mark.parametrize("as_message", [False, True])
+def test_page_in_the_first_person_disputes_what_the_user_said(
+    manager: MemoryManager, clock: FakeClock, source: str, as_message: bool
+) -> None:
+    text = "I moved to Paris."
+    manager.remember(Message("user", text, timestamp=clock.now) if as_message else text, user="ana", source=source)
+    _assert_disputed(manager, text, "document")
+
+
+def test_page_in_the_first_person_makes_no_fact_and_is_not_hidden(manager: MemoryManager, clock: FakeClock) -> None:
+    manager.remember("I work at Ikea.", user="ana", source="https://example.org/a")
+    assert [fact.attribute for fact in manager.facts(user="ana")] == ["city"]
+    _say(manager, clock, "I left Ikea and work at Volvo now.")
+    assert "I work at Ikea." in [hit.content for hit in manager.recall("Ikea", user="ana")]
