@@ -29,10 +29,9 @@ USER_SOURCES: Final = frozenset(("user", "user_input", "conversation", "chat", "
 """Sources that are the user's own word; any other source of a text is an agent's or a document's."""
 AGENT_SOURCES: Final = frozenset(("agent", "assistant", "note", "notes"))
 """Sources of an agent's own notes, as `save_to_memory` writes them."""
-_USER_FIRST: Final = re.compile(r"(?:^|[.!?:;\n])[\s*•-]*(?:the\s+)?user(?:['’]s)?\s", re.I)
-_CLIENT: Final = re.compile(
-    r"\bthe\s+(?:user|customer|client|patient)\b|^[\s*•-]*(?:customer|client|patient)(?:['’]s)?\s", re.I
-)
+_CLAUSE_START: Final = r"(?:^|[.!?:;,\n]|\b(?:that|seems)\b)[\s*•-]*(?:the\s+)?"
+_USER: Final = re.compile(rf"{_CLAUSE_START}user(?:['’]s)?\s", re.I)
+_CLIENT: Final = re.compile(rf"{_CLAUSE_START}(?:customer|client|patient)(?:['’]s)?\s", re.I)
 _FIRST_PERSON: Final = re.compile(r"\b(?:i|me|my|mine|we|our)\b", re.I)
 EXPIRING: Final = (MemoryType.SHORT_TERM, MemoryType.WORKING)
 
@@ -102,7 +101,7 @@ def trust_of_text(text: str, options: WriteOptions) -> str:
     """Return how far a plain text is trusted: without a source, one about "the user" is an agent's note."""
     if options.source is not None or options.trust != "user":
         return options.trust
-    noted = _USER_FIRST.search(text) or (_CLIENT.search(text) and not _FIRST_PERSON.search(text))
+    noted = _USER.search(text) or (_CLIENT.search(text) and not _FIRST_PERSON.search(text))
     return "assistant" if noted else "user"
 
 
