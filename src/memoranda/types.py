@@ -238,6 +238,7 @@ class Hit(SummaryRecord):
     """What was said later about the same thing, oldest first. This memory may no longer be true."""
     disputed: tuple[Memory, ...] = ()
     """What sources of another trust say instead."""
+    strengths: tuple[float, ...] = ()  # how sure it is that each of `later` is about the same thing, 0…1
 
     _aliases = ("id", "content", "metadata", "message_id", "session", "type", "memory_type", "source", "superseded_by",
                 "timestamp", "importance_score", "similarity_score", "key", "embedding")  # fmt: skip

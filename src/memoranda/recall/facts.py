@@ -40,10 +40,11 @@ class _Known:
 
     claim: Claim
     memory: Memory
+    since: datetime
     until: datetime | None
 
     def is_true_at(self, moment: datetime) -> bool:
-        return self.claim.valid_from <= moment and (self.until is None or self.until > moment)
+        return self.since <= moment and (self.until is None or self.until > moment)
 
     @property
     def made(self) -> MadeClaim:
@@ -63,7 +64,7 @@ class _Known:
         return FactValue(
             value=claim.value,
             holds=claim.holds,
-            since=claim.valid_from if self.until is None else min(claim.valid_from, self.until),
+            since=self.since if self.until is None else min(self.since, self.until),
             until=self.until,
             said_at=claim.said_at,
             memory_id=memory.id,
@@ -126,7 +127,7 @@ class Facts:
     def _slots(self, scope: Scope, known_at: datetime | None) -> Iterator[list[_Known]]:
         """Yield the claims of each slot with their ends, by what was known at that time."""
         visible = self._claims(scope, known_at)
-        for _, run in groupby(sorted(visible, key=lambda each: each.slot), key=lambda each: each.slot):
+        for _, run in groupby(sorted(visible, key=_shared_slot), key=_shared_slot):
             slot = _resolve(list(run))
             if slot and slot[0].claim.attribute not in _NO_FACTS:
                 yield slot
@@ -147,20 +148,26 @@ class Facts:
         return [StoredClaim(past, position, slot_of(owner, claim)) for position, claim in enumerate(claims_of(past))]
 
 
+def _shared_slot(stored: StoredClaim) -> bytes:
+    """Return the slot that a claim has for all agents together: what they were told is about one person."""
+    owner = replace(owner_of(stored.memory), agent=None)
+    return slot_of(owner, claims_of(stored.memory)[stored.position])
+
+
 def _resolve(stored: Sequence[StoredClaim]) -> list[_Known]:
     claims = [each.as_made() for each in stored]
     made = [MadeClaim(each.memory.id, claim, voice_of(each.memory)) for each, claim in zip(stored, claims, strict=True)]
-    ends = replay(made).endings
+    found = replay(made)
     return [
-        _Known(claim, each.memory, claim.valid_to if ending is None else ending.at)
-        for each, claim, ending in zip(stored, claims, ends, strict=True)
+        _Known(claim, each.memory, start or claim.valid_from, claim.valid_to if ending is None else ending.at)
+        for each, claim, start, ending in zip(stored, claims, found.starts, found.endings, strict=True)
         if claim.operation != "retract"
     ]
 
 
 def _facts_of(slot: Sequence[_Known], moment: datetime) -> Iterator[Fact]:
     """Yield the values of a slot at a moment: one for an attribute with one value at a time, else one for each."""
-    true_then = [known for known in slot if known.is_true_at(moment)]
+    true_then = [known for known in slot if known.is_true_at(moment) and not known.claim.reported]
     if any(known.claim.single for known in true_then):
         affirmed = [known for known in true_then if known.claim.holds and not _is_denied(known, true_then)] or true_then
         groups = [affirmed] if affirmed else []
@@ -203,7 +210,7 @@ def _to_fact(current: _Known, slot: Sequence[_Known], moment: datetime) -> Fact:
         attribute=claim.attribute,
         value=claim.value,
         holds=claim.holds,
-        since=claim.valid_from,
+        since=current.since,
         said_at=claim.said_at,
         memory_id=current.memory.id,
         content=current.memory.content,

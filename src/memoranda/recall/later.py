@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 
 from memoranda.storage.base import Store
 from memoranda.storage.claim_resolution import BY_MEANING, CONTRADICTS, FOLLOWS, SUPERSEDES
-from memoranda.storage.claims import DISPUTED, FOLLOWED, enders_of
+from memoranda.storage.claims import DISPUTED, FOLLOWED, claims_in, enders_of
 from memoranda.storage.lifecycle import read_followers, read_opposed
 from memoranda.types import Hit, Memory, Scope
 
@@ -66,11 +66,15 @@ WeakPairs: TypeAlias = dict[tuple[int, int], float]
 
 
 def attach_later(
-    store: Store, scope: Scope, hits: Sequence[Hit], known_at: datetime | None = None
+    store: Store,
+    scope: Scope,
+    hits: Sequence[Hit],
+    known_at: datetime | None = None,
+    as_of: datetime | None = None,
 ) -> tuple[list[Hit], WeakPairs]:
-    """Return the hits with what was said later about the same thing, or against it, and was known at that time.
+    """Return the hits with what was said later about the same thing, or against it; and which of these pairs are weak.
 
-    Also return which of these pairs are weak.
+    Only what was known at the one time counts, and what had begun to be true at the other.
     """
     marked = [hit.id for hit in hits if hit.memory.notes.keys() & (FOLLOWED, DISPUTED) or enders_of(hit.memory)]
     if not marked:
@@ -78,7 +82,8 @@ def attach_later(
     newer_ids = store.read(lambda tx: read_followers(tx, marked, (FOLLOWS, SUPERSEDES)), tenant=scope.tenant)
     against_ids = store.read(lambda tx: read_opposed(tx, marked, CONTRADICTS), tenant=scope.tenant)
     wanted = sorted({other for ids in (*newer_ids.values(), *against_ids.values()) for other in ids})
-    found = {memory.id: memory for memory in store.get(scope, wanted) if memory and _counts(memory, known_at)}
+    read = (memory for memory in store.get(scope, wanted) if memory and _counts(memory, known_at))
+    found = {memory.id: memory for memory in read if as_of is None or is_true_at(memory, as_of)}
     weak = {
         (newer, older): strength
         for older, found_newer in newer_ids.items()
@@ -88,12 +93,22 @@ def attach_later(
     attached = [
         replace(
             hit,
-            later=_in_order(hit.memory, [found[newer] for newer in newer_ids.get(hit.id, ()) if newer in found]),
+            later=(
+                later := _in_order(hit.memory, [found[each] for each in newer_ids.get(hit.id, ()) if each in found])
+            ),
+            strengths=tuple(newer_ids[hit.id][memory.id] for memory in later),
             disputed=tuple(found[other] for other in against_ids.get(hit.id, ()) if other in found),
         )
         for hit in hits
     ]
     return attached, weak
+
+
+def surest_later(hit: Hit, limit: int = 2) -> list[Memory]:
+    """Return what was said later that is most surely about the same thing as a hit, the surest first."""
+    strengths = hit.strengths or (1.0,) * len(hit.later)
+    order = sorted(range(len(hit.later)), key=lambda n: (strengths[n], n), reverse=True)
+    return [hit.later[n] for n in order[:limit]]
 
 
 def put_newer_first(
@@ -136,6 +151,14 @@ def put_newer_first(
 def _counts(memory: Memory, known_at: datetime | None) -> bool:
     visible = memory.archived_at is None and memory.quarantined_at is None
     return visible and (known_at is None or memory.recorded_at <= known_at)
+
+
+def is_true_at(memory: Memory, moment: datetime) -> bool:
+    """Return whether a memory says something about a moment: it was said before, or names a time that includes it."""
+    return memory.valid_from <= moment or any(
+        claim.valid_from <= moment and (claim.valid_to is None or claim.valid_to > moment)
+        for claim in claims_in(memory.notes)
+    )
 
 
 def _in_order(memory: Memory, newer: Sequence[Memory]) -> tuple[Memory, ...]:

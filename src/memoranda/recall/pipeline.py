@@ -27,7 +27,7 @@ from memoranda.index.partition import Partition
 from memoranda.index.partitions import Partitions
 from memoranda.recall.arms import QueryVector, score_arms, select_candidates
 from memoranda.recall.explain import answer_signals, answerable, explain_absence, explain_other_scope, explain_query
-from memoranda.recall.later import asks_for_the_present, attach_later, put_latest_first, put_newer_first
+from memoranda.recall.later import asks_for_the_present, attach_later, is_true_at, put_latest_first, put_newer_first
 from memoranda.recall.query import (
     MODES,
     Mode,
@@ -42,7 +42,6 @@ from memoranda.recall.rank import Ranking, collect_evidence, order_rows, rank, t
 from memoranda.recall.rerank import BEST, DEFAULT, Reranking, RerankPlan
 from memoranda.storage.base import OwnedWork, PartitionKey
 from memoranda.storage.claim_resolution import BY_MEANING
-from memoranda.storage.claims import claims_in
 from memoranda.storage.lifecycle import count_accesses
 from memoranda.storage.past import as_known_at
 from memoranda.storage.read import matching_ids
@@ -327,7 +326,7 @@ class RecallPipeline:
             for row, score, memory in zip(rows.tolist(), scores, memories, strict=True)
             if memory
             if not _repeats_question(memory.content, query.text)
-            if query.as_of is None or _is_true_at(memory, query.as_of)
+            if query.as_of is None or is_true_at(memory, query.as_of)
         )[: count - _SPARE]
 
     def _rerank(
@@ -366,7 +365,7 @@ class RecallPipeline:
         Then cut the hits to the limit: the first hit is the same, however many are asked for.
         """
         ordered = put_latest_first(query.text, hits) if query.as_of is None and not parsed.windows else hits
-        found, weak = attach_later(self._store, query.scope, ordered, query.known_at)
+        found, weak = attach_later(self._store, query.scope, ordered, query.known_at, query.as_of)
         asks_for_last = query.as_of is not None or (not parsed.windows and asks_for_the_present(query.text))
         if not asks_for_last or not any(hit.later for hit in found):
             return tuple(found[: query.limit])
@@ -409,14 +408,6 @@ def _replies(ranking: Ranking, hits: Sequence[Hit]) -> dict[int, int]:
     rows = {int(candidates.ids[row]): row for row in candidates.rows_of(np.array([hit.id for hit in hits])).tolist()}
     before = {number: candidates.previous(row) for number, row in rows.items() if candidates.dialogue[row]}
     return {number: int(candidates.ids[row]) for number, row in before.items() if row is not None}
-
-
-def _is_true_at(memory: Memory, moment: datetime) -> bool:
-    """Return whether a memory says something about a moment: it was said before, or names a time that includes it."""
-    return memory.valid_from <= moment or any(
-        claim.valid_from <= moment and (claim.valid_to is None or claim.valid_to > moment)
-        for claim in claims_in(memory.notes)
-    )
 
 
 def _repeats_question(content: str, question: str) -> bool:

@@ -14,9 +14,10 @@ from typing import Any, Final
 from memoranda.conversation.base import TokenCounter, default_counter
 from memoranda.errors import InvalidInput
 from memoranda.fence import FACTS_HEADING, MARKER_BYTES, WISHES_HEADING, close_mark, neutralise, open_mark
+from memoranda.recall.later import surest_later
 from memoranda.recalls import Context
 from memoranda.shown_ids import show_id
-from memoranda.storage.claims import claims_in
+from memoranda.storage.claims import Claim, claims_in
 from memoranda.text import terms
 from memoranda.types import Hit, Memory, Recall, trust_rank
 from memoranda.wishes import is_about_every_answer, standing_wishes, states_preference
@@ -199,16 +200,26 @@ def _current_facts(hits: Sequence[Hit], now: datetime) -> Iterator[str]:
     """Yield what the hits say that holds at a time in slots with one value at a time, the user's word first."""
     seen: set[tuple[str, str]] = set()
     for hit in sorted(hits, key=lambda hit: -trust_rank(hit.memory.trust)):
-        replaced = any(memory.valid_from <= now for memory in hit.later)
+        later = [memory for memory in hit.later if memory.valid_from <= now]
+        replaced = {_slot(claim) for memory in later for claim in claims_in(memory.notes)}
+        # Other words that are linked may be about something else: they are named beside the fact.
+        named = ", ".join(f"#{show_id(memory.id)}" for memory in surest_later(hit) if memory in later)
+        marks = f"; later said: {named}" if named else ""
         for claim in claims_in(hit.memory.notes):
-            slot = (claim.subject.casefold(), claim.attribute)
-            holds = claim.single and claim.holds and (claim.valid_to is None or claim.valid_to > now)
-            if not holds or replaced or slot in seen or "…" in claim.attribute or len(seen) >= _MAX_FACTS:
+            slot = _slot(claim)
+            holds = (
+                claim.single and claim.holds and not claim.reported and (claim.valid_to is None or claim.valid_to > now)
+            )
+            if not holds or slot in replaced or slot in seen or "…" in claim.attribute or len(seen) >= _MAX_FACTS:
                 continue
             seen.add(slot)
-            disputed = "; disputed" if hit.disputed else ""
+            disputed = f"; disputed{marks}" if hit.disputed else marks
             name, value = sanitize_name(f"{claim.subject}, {claim.attribute}"), sanitize_name(claim.value)
             yield f"- {name}: {value} (since {min(claim.valid_from, now).date()}{disputed}) [#{show_id(hit.id)}]"
+
+
+def _slot(claim: Claim) -> tuple[str, str]:
+    return claim.subject.casefold(), claim.attribute
 
 
 def _render_wishes(hit: Hit) -> Iterator[str]:
@@ -233,10 +244,10 @@ def _render_speaker(memory: Memory) -> str:
 
 
 def _render_others(hit: Hit) -> str:
-    notes = []
-    if hit.later:
-        last = hit.later[-1]
-        notes.append(f"later said on {last.valid_from.date()}: {sanitize_name(last.content)} [#{show_id(last.id)}]")
+    notes = [
+        f"later said on {later.valid_from.date()}: {sanitize_name(later.content)} [#{show_id(later.id)}]"
+        for later in surest_later(hit)
+    ]
     for other in hit.disputed[:_MAX_DISPUTES]:
         notes.append(
             f"disputed by {sanitize_name(other.source or other.trust)}: {sanitize_name(other.content)} "

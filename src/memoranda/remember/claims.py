@@ -331,8 +331,6 @@ class _Found:
 
     def times(self, value: str | None) -> tuple[Mention, ...]:
         """Return the times that say when the claim holds, not those that are its value."""
-        if not self.about_thing:
-            return self.near
         at = self.match.start(self.group)
         at = at if value is None else self.clause.text.index(value, at)
         first, end = self.clause.span(at, at + len(value or ""))

@@ -13,7 +13,7 @@ from memoranda.remember.claims import find_claims
 from memoranda.remember.entities import find_entities
 from memoranda.remember.gate import DialogueContext, dialogue_context, judge
 from memoranda.remember.importance import combine_features, find_features
-from memoranda.storage.claims import CLAIMS, VOICE
+from memoranda.storage.claims import CLAIMS, VOICE, Claim
 from memoranda.types import JSON, MemoryType
 
 _ASSISTANT_FACTOR: Final = 0.6
@@ -69,6 +69,8 @@ def extract_candidate(
     events = tuple(_shift(mention, offset) for mention in mentions)
     entities = find_entities(utterance.text, people)
     claims = find_claims(utterance, events)
+    if utterance.role == utterance.speaker == "document":
+        claims += _reported_claims(utterance, events, claims)
     score, features = _score_importance(utterance.text, utterance.role, novelty)
     return Candidate(
         utterance=utterance,
@@ -80,6 +82,12 @@ def extract_candidate(
         events=events,
         claims=claims,
     )
+
+
+def _reported_claims(utterance: Utterance, events: Sequence[Mention], known: Sequence[Claim]) -> tuple[Claim, ...]:
+    """Return what a page or file that is stored for a user says as "I"."""
+    spoken = find_claims(replace(utterance, speaker=utterance.owner), events)
+    return tuple(replace(claim, reported=True) for claim in spoken if claim not in known)
 
 
 def _shift(item: _ItemT, offset: int) -> _ItemT:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -28,6 +29,10 @@ USER_SOURCES: Final = frozenset(("user", "user_input", "conversation", "chat", "
 """Sources that are the user's own word; any other source of a text is an agent's or a document's."""
 AGENT_SOURCES: Final = frozenset(("agent", "assistant", "note", "notes"))
 """Sources of an agent's own notes, as `save_to_memory` writes them."""
+_CLAUSE_START: Final = r"(?:^|[.!?:;,\n]|\b(?:that|seems)\b)[\s*•-]*(?:the\s+)?"
+_USER: Final = re.compile(rf"{_CLAUSE_START}user(?:['’]s)?\s", re.I)
+_CLIENT: Final = re.compile(rf"{_CLAUSE_START}(?:customer|client|patient)(?:['’]s)?\s", re.I)
+_FIRST_PERSON: Final = re.compile(r"\b(?:i|me|my|mine|we|our)\b", re.I)
 EXPIRING: Final = (MemoryType.SHORT_TERM, MemoryType.WORKING)
 
 
@@ -90,6 +95,14 @@ def check_options(
 def trust_of_message(message: Message, options: WriteOptions) -> str:
     """Return how far a message is trusted: no more than who speaks, and no more than the source it is taken from."""
     return message.role if message.role == "system" else min(message.role, options.trust, key=trust_rank)
+
+
+def trust_of_text(text: str, options: WriteOptions) -> str:
+    """Return how far a plain text is trusted: without a source, one about "the user" is an agent's note."""
+    if options.source is not None or options.trust != "user":
+        return options.trust
+    noted = _USER.search(text) or (_CLIENT.search(text) and not _FIRST_PERSON.search(text))
+    return "assistant" if noted else "user"
 
 
 def _trust_of(source: str | None, scope: Scope) -> str:

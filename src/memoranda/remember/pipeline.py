@@ -40,6 +40,7 @@ from memoranda.remember.new_memory import (
     spoken_text,
     to_stored_message,
     trust_of_message,
+    trust_of_text,
 )
 from memoranda.remember.quarantine import screen
 from memoranda.remember.updates import UpdateFinder
@@ -277,7 +278,8 @@ def _parse(content: Content, options: WriteOptions, key: str | None) -> Utteranc
     """Return one text or message as an utterance; a plain text counts as said by the user if it has no other source."""
     owner = speaker_name(None, "user", options.scope)
     if isinstance(content, str):
-        text, role = clean_text(redact_secrets(clean_text(content))), options.trust
+        text = clean_text(redact_secrets(clean_text(content)))
+        role = trust_of_text(text, options)
         said_at = min(options.at or options.now, options.now)
         speaker = speaker_name(None, role, options.scope)
         return Utterance("", role, speaker, said_at, text, (0, len(text)), None, key, owner)
@@ -339,7 +341,7 @@ def _plan(utterance: Utterance, found: Extracted, options: WriteOptions) -> list
         key = f"{key}.{position}" if key is not None and position else key
         if utterance.message is None:
             new = from_text(piece.content, options, importance=piece.importance)
-            new.deduplicate, new.notes = True, _notes_without_evidence(piece)
+            new.trust, new.deduplicate, new.notes = utterance.role, True, _notes_without_evidence(piece)
             new.recurs = tells_what_happened(piece.content)
         else:
             new = from_message(piece.content, utterance.message, options, piece.type)

@@ -225,7 +225,7 @@ def _terms(new: NewMemory) -> str:
     return with_note_keys(new.terms, new.notes, new.message.speaker if new.message else None, user, new.content)
 
 
-def true_from(new: NewMemory) -> datetime | None:
+def true_from(new: NewMemory | Memory) -> datetime | None:
     """Return when what a memory says became true, if it says so and that is before it was said."""
     starts = [claim.valid_from for claim in claims_in(new.notes)]
     return min(starts) if starts and min(starts) < new.valid_from else None

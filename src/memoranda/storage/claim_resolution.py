@@ -20,6 +20,7 @@ from typing import Any, Final, TypeAlias
 
 from memoranda.shown_ids import IdText
 from memoranda.storage import lifecycle
+from memoranda.storage.add import true_from
 from memoranda.storage.base import ReadTransaction, Transaction
 from memoranda.storage.changes import NewMemory
 from memoranda.storage.claims import (
@@ -31,7 +32,6 @@ from memoranda.storage.claims import (
     TAKEN_BACK,
     Claim,
     StoredClaim,
-    as_made,
     claims_in,
     claims_in_slots,
     claims_of,
@@ -42,8 +42,11 @@ from memoranda.storage.claims import (
     open_claims,
     owner_of,
     slots_of,
+    slots_of_other_agents,
     value_shape,
     voice_of,
+    with_start,
+    without_end,
     write_notes,
 )
 from memoranda.storage.read import latest_ids
@@ -51,7 +54,6 @@ from memoranda.storage.supersession import (
     Ending,
     MadeClaim,
     Resolution,
-    end_by,
     names_thing_owned,
     relate_made,
     replay,
@@ -93,13 +95,13 @@ def resolve_new(tx: Transaction, outcome: Outcome, new: NewMemory) -> Outcome:
     ]
     if any(_needs_replay(claim, others) for claim, others in stored):
         # It was said before something that is stored already, so it has to take its place between the others.
-        resolve_slots(tx, slots_of(tx, owner_of(memory), [memory.id]))
+        replaced = resolve_slots(tx, slots_of(tx, owner_of(memory), [memory.id]), by=memory.id)
         memory = lifecycle.read_memory(tx, memory.id)
-        replaced = set[int]()
     else:
         voice = voice_of(memory)
         made = [(MadeClaim(memory.id, claim, voice), others) for claim, others in stored]
         replaced = {ended for claim, others in made for ended in _apply(tx, claim, others)}
+    dispute_other_agents(tx, memory)
     if memory.superseded_by is not None:
         return replace(outcome, status="superseded", memory=memory, reason=f"{memory.superseded_by} is newer")
     reason = IdText("replaces what ", tuple(sorted(replaced)), " said") if replaced else outcome.reason
@@ -107,8 +109,10 @@ def resolve_new(tx: Transaction, outcome: Outcome, new: NewMemory) -> Outcome:
 
 
 def _needs_replay(claim: Claim, others: Sequence[StoredClaim]) -> bool:
-    """Return whether a claim is not simply the latest of its slot: it is told of an earlier time, or takes one back."""
-    return claim.operation == "retract" or any(told_at(other.as_made()) > told_at(claim) for other in others)
+    """Return whether a claim is not simply the latest of its slot: it tells of an earlier time, or takes one back."""
+    if claim.operation in ("retract", "correct"):
+        return True
+    return any(told_at(other.as_made()) > told_at(claim) for other in others)
 
 
 def _apply(tx: Transaction, new: MadeClaim, others: Sequence[StoredClaim]) -> set[int]:
@@ -118,7 +122,8 @@ def _apply(tx: Transaction, new: MadeClaim, others: Sequence[StoredClaim]) -> se
         if relation == "contradict":
             _contradict(tx, new.memory, other.memory.id)
     follow(tx, new.memory, [other.memory.id for other, relation in relations if relation == "follow"])
-    return _end_claims(tx, [(other, end_by(to_made(other), new)) for other, relation in relations if relation == "end"])
+    ending = Ending(new.claim.valid_from, new.memory)
+    return _end_claims(tx, [(other, ending) for other, relation in relations if relation == "end"])
 
 
 def to_made(stored: StoredClaim) -> MadeClaim:
@@ -137,6 +142,27 @@ def _contradict(tx: Transaction, memory_id: int, other_id: int) -> None:
     lifecycle.associate(tx, memory_id, other_id, CONTRADICTS)
     for each in (memory_id, other_id):
         lifecycle.mark(tx, each, DISPUTED)
+
+
+def dispute_other_agents(tx: Transaction, memory: Memory) -> None:
+    """Mark what the user told another agent and a note contradicts; in another agent's memories nothing ends."""
+    if trust_rank(memory.trust) >= trust_rank("user"):
+        return
+    for position, claim in enumerate(claims_in(memory.notes)):
+        slots = slots_of_other_agents(tx, owner_of(memory), claims_of(memory)[position])
+        made = MadeClaim(memory.id, claim, voice_of(memory))
+        for other in claims_in_slots(tx, slots):
+            holds = claims_of(other.memory)[other.position]["valid_to"] is None
+            if holds and relate_made(to_made(other), made) == "contradict":
+                _contradict(tx, memory.id, other.memory.id)
+
+
+def _unlink_other_agents(tx: Transaction, memory: Memory) -> None:
+    opposed = lifecycle.read_opposed(tx, [memory.id], CONTRADICTS).get(memory.id, [])
+    found = lifecycle.read_memories(tx, Scope(memory.tenant, user=memory.user), opposed)
+    others = [other.id for other in found if other.agent != memory.agent]
+    pairs = [pair for other in others for pair in ((memory.id, other), (other, memory.id))]
+    lifecycle.unlink(tx, pairs, CONTRADICTS)
 
 
 def _follow_by_meaning(tx: Transaction, memory: Memory, new: NewMemory) -> None:
@@ -167,44 +193,62 @@ def clear_marks(tx: Transaction, ids: Collection[int]) -> None:
                 lifecycle.unmark(tx, memory_id, key)
 
 
-def resolve_slots(tx: Transaction, slots: Collection[bytes]) -> None:
-    """Decide again what holds in these slots, from the stored claims."""
+def resolve_slots(tx: Transaction, slots: Collection[bytes], by: int | None = None) -> set[int]:
+    """Decide again what holds in these slots, from the stored claims; return the memories that `by` replaces."""
     if not slots:
-        return
+        return set()
     stored = claims_in_slots(tx, slots)
     memories = {each.memory.id: each.memory for each in stored}
     endings: dict[int, dict[int, Ending | None]] = {}
+    starts: dict[int, dict[int, datetime | None]] = {}
     for claims, resolution in _replay_slots(stored):
-        for each, ending in zip(claims, resolution.endings, strict=True):
+        for each, ending, start in zip(claims, resolution.endings, resolution.starts, strict=True):
             endings.setdefault(each.memory.id, {})[each.position] = ending
+            starts.setdefault(each.memory.id, {})[each.position] = start
         for one, other in sorted(resolution.conflicts):
             _contradict(tx, one, other)
         for one, other in sorted(resolution.follows):
             follow(tx, one, [other])
     for memory_id, by_position in endings.items():
-        apply_endings(tx, memories[memory_id], by_position)
+        apply_endings(tx, memories[memory_id], by_position, starts[memory_id])
+    return {each for each, ended in endings.items() if any(_is_replaced(ending, by) for ending in ended.values())}
+
+
+def _is_replaced(ending: Ending | None, by: int | None) -> bool:
+    return ending is not None and ending.by == by and not ending.taken_back
 
 
 def release(tx: Transaction, memory: Memory) -> None:
     """Take back the ends that others gave to a memory's claims, its contradictions, and what it follows."""
+    _unlink_other_agents(tx, memory)
     for _, resolution in _replay_slots(claims_in_slots(tx, slots_of(tx, owner_of(memory), [memory.id]))):
         lifecycle.unlink(tx, [pair for pair in resolution.conflicts if memory.id in pair], CONTRADICTS)
         lifecycle.unlink(tx, [pair for pair in resolution.follows if memory.id in pair], FOLLOWS)
-    apply_endings(tx, memory, dict.fromkeys(range(len(claims_of(memory)))))
+    positions = range(len(claims_of(memory)))
+    apply_endings(tx, memory, dict.fromkeys(positions), dict.fromkeys(positions))
 
 
-def apply_endings(tx: Transaction, memory: Memory, endings: Mapping[int, Ending | None]) -> Memory:
-    """End these claims of a memory, by position; None restores a claim as it was made. Return the memory after it."""
+def apply_endings(
+    tx: Transaction,
+    memory: Memory,
+    endings: Mapping[int, Ending | None],
+    starts: Mapping[int, datetime | None] | None = None,
+) -> Memory:
+    """End these claims of a memory, or start them earlier, by position; None undoes it. Return the memory after it."""
+    starts = starts or {}
     claims = [
         _with_ending(claim, endings[position]) if position in endings else dict(claim)
         for position, claim in enumerate(claims_of(memory))
     ]
+    claims = [with_start(claim, starts[n]) if n in starts else claim for n, claim in enumerate(claims)]
     known = lifecycle.read_notes(tx, memory.id)
     after = replace(memory, notes={**known, CLAIMS: claims})
     if claims == list(claims_of(memory)):
         return memory
     write_notes(tx, memory.id, after.notes)
     _associate_enders(tx, memory, after)
+    if true_from(memory) != true_from(after):
+        lifecycle.set_true_from(tx, memory.id, true_from(after))
     old_end, new_end = _end_of(memory), _end_of(after)
     if old_end == new_end or (memory.valid_to, memory.superseded_by) != old_end:
         return after
@@ -267,9 +311,7 @@ def _bind(claim: Claim, known: Sequence[StoredClaim]) -> list[Claim]:
         return [claim]
     older = max(fitting, key=lambda each: each.said_at)
     value = claim.value if claim.holds else older.value
-    # What is corrected was never true: the right value holds from when the wrong one was said to.
-    since = min(older.valid_from, claim.valid_from) if claim.operation == "correct" else claim.valid_from
-    return [replace(claim, attribute=older.attribute, single=older.single, value=value, valid_from=since)]
+    return [replace(claim, attribute=older.attribute, single=older.single, value=value)]
 
 
 def _bind_retraction(claim: Claim, known: Sequence[StoredClaim]) -> list[Claim]:
@@ -347,7 +389,7 @@ def _replay_slots(stored: Sequence[StoredClaim]) -> Iterable[tuple[list[StoredCl
 
 
 def _with_ending(claim: Mapping[str, Any], ending: Ending | None) -> dict[str, Any]:
-    made = as_made(claim)
+    made = without_end(claim)
     if ending is None:
         return made
     back = {TAKEN_BACK: True} if ending.taken_back else {}

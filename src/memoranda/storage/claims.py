@@ -11,7 +11,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final, Literal, TypeAlias, cast
 
@@ -20,7 +20,7 @@ from sqlalchemy import Boolean, delete, literal_column, select, update
 from memoranda.storage.base import ReadTransaction, Row, Transaction, chunked
 from memoranda.storage.dialects import by_dialect
 from memoranda.storage.rows import MEMORY_COLUMNS, SELECT_MEMORY, in_scope, memory_from_row, stored_name, to_json
-from memoranda.storage.schema import claims, memories
+from memoranda.storage.schema import claims, counters, memories
 from memoranda.text import Span
 from memoranda.types import JSON, Memory, Scope
 
@@ -28,11 +28,15 @@ CLAIMS: Final = "claims"
 ENDED_BY: Final = "ended_by"
 TAKEN_BACK: Final = "taken_back"
 """The key in a claim that its speaker took back: it is no fact, and its memory stays in recall."""
+SAID_FROM: Final = "said_from"
+"""The key in a claim that corrects another one, and so holds from before it was said: when it says that it holds."""
 VOICE: Final = "voice"
 """The key in a memory's notes for the name of the user, where they speak without one but are known by it."""
 _UNNAMED: Final = frozenset(("user", "assistant", "tool", "system"))
 _C = claims.c
 _M = memories.c
+_N = counters.c
+_MAX_AGENTS: Final = 50
 _OPEN: Final = by_dialect(
     literal_column("json_extract(memories.notes, '$.claims[' || claims.position || '].valid_to') IS NULL", Boolean),
     literal_column("(memories.notes::jsonb -> 'claims' -> claims.position::int ->> 'valid_to') IS NULL", Boolean),
@@ -76,6 +80,8 @@ class Claim:
     """Only an explicit change ("update", "end", "correct") may hide what was said before."""
     replaces: str | None = None
     """The value that a change says it replaces: "Siemens" in "I moved from Siemens to Bosch"."""
+    reported: bool = False
+    """Whether a page or file says it as "I": it may be about its author, so it is no fact, but it disputes one."""
 
     def to_json(self) -> dict[str, JSON]:
         return {
@@ -91,6 +97,7 @@ class Claim:
             "trust": self.trust,
             **({} if self.operation == "state" else {"operation": self.operation}),
             **({} if self.replaces is None else {"replaces": self.replaces}),
+            **({"reported": True} if self.reported else {}),
         }
 
 
@@ -137,6 +144,7 @@ def claim_from_json(item: Mapping[str, Any]) -> Claim:
         trust=str(item["trust"]),
         operation=item.get("operation", "state"),
         replaces=item.get("replaces"),
+        reported=bool(item.get("reported")),
     )
 
 
@@ -147,10 +155,22 @@ def claims_of(memory: Memory) -> Sequence[Mapping[str, Any]]:
 
 
 def as_made(claim: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the claim as its memory made it, without an end that another memory gave it."""
+    """Return the claim as its memory made it, without an end or a start that another memory gave it."""
+    return with_start(without_end(claim), None)
+
+
+def without_end(claim: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the claim without an end that another memory gave it."""
     made = dict(claim)
     made.pop(TAKEN_BACK, None)
     return made | {"valid_to": None} if made.pop(ENDED_BY, None) is not None else made
+
+
+def with_start(claim: Mapping[str, Any], start: datetime | None) -> dict[str, Any]:
+    """Return the claim as one that holds from a time before it was said; with None, from when it says itself."""
+    made = dict(claim)
+    made["valid_from"] = made.pop(SAID_FROM, made["valid_from"])
+    return made if start is None else made | {"valid_from": start.isoformat(), SAID_FROM: made["valid_from"]}
 
 
 def enders_of(memory: Memory) -> set[int]:
@@ -225,6 +245,13 @@ def open_claims(tx: ReadTransaction, owner: Scope, about: Mapping[str, Any], *, 
     conditions = (_C.slot == slot_of(owner, about), _C.memory_id != except_of, _OPEN)
     rows = tx.execute(_SELECT_STORED.where(*conditions).order_by(_M.id, _C.position))
     return [_stored_claim(row) for row in rows]
+
+
+def slots_of_other_agents(tx: ReadTransaction, owner: Scope, about: Mapping[str, Any]) -> set[bytes]:
+    """Return the slots of a claim in what the user told other agents, the latest of the tenant, or no agent."""
+    query = select(_N.name).where(_N.tenant == owner.tenant, _N.kind == "agent").order_by(_N.last_at.desc())
+    agents = {None, *(name or None for name in tx.scalars(query.limit(_MAX_AGENTS)))} - {owner.agent}
+    return {slot_of(replace(owner, agent=agent), about) for agent in agents}
 
 
 def claims_in_slots(tx: ReadTransaction, slots: Collection[bytes]) -> list[StoredClaim]:

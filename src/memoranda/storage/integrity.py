@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from sqlalchemy import bindparam, select, update
 
 from memoranda.errors import Incompatible
-from memoranda.storage.base import ReadTransaction, Transaction
+from memoranda.storage.base import ReadTransaction, Transaction, chunked
+from memoranda.storage.claims import claims_of, index_claims, owner_of, slot_of
 from memoranda.storage.rows import SELECT_MEMORY, memory_from_row, with_note_keys
-from memoranda.storage.schema import memories
+from memoranda.storage.schema import claims, lineage, memories
 from memoranda.text import lexical_keys
 
 _BATCH: Final = 500
@@ -26,6 +27,50 @@ def damaged_memories(tx: ReadTransaction) -> list[str]:
         except Incompatible as error:
             found.append(str(error))
     return found
+
+
+def misplaced_claims(tx: ReadTransaction) -> list[int]:
+    """Return the memories whose rows in `claims` are not those of their notes."""
+    merged = select(lineage.c.source_id).where(lineage.c.kind == "merged")
+    dropped = set(tx.scalars(merged))  # the memory that repeats them makes their claims
+    ids = list(tx.scalars(select(memories.c.id).order_by(memories.c.id)))
+    return [each for part in chunked(ids) for each in _misplaced(tx, part, dropped)]
+
+
+def _misplaced(tx: ReadTransaction, ids: Sequence[int], dropped: Collection[int]) -> Iterator[int]:
+    known: dict[int, set[tuple[int, bytes]]] = {}
+    columns = (claims.c.memory_id, claims.c.position, claims.c.slot)
+    for memory_id, position, slot in tx.execute(select(*columns).where(claims.c.memory_id.in_(ids))):
+        known.setdefault(memory_id, set()).add((position, bytes(slot)))
+    for memory_id, made in _claims_of_notes(tx, [each for each in ids if each not in dropped]):
+        if made != known.get(memory_id, set()):
+            yield memory_id
+
+
+def _claims_of_notes(tx: ReadTransaction, ids: Sequence[int]) -> Iterator[tuple[int, set[tuple[int, bytes]]]]:
+    for row in tx.execute(SELECT_MEMORY.where(memories.c.id.in_(ids)).order_by(memories.c.id)):
+        try:
+            memory = memory_from_row(row)
+        except Incompatible:
+            continue  # `damaged_memories` names it
+        owner = owner_of(memory)
+        yield memory.id, {(position, slot_of(owner, claim)) for position, claim in enumerate(claims_of(memory))}
+
+
+def describe_claims(tx: ReadTransaction) -> list[str]:
+    """Return one sentence on claims that are missing or that nobody made; nothing when there are none."""
+    ids = [str(each) for each in misplaced_claims(tx)]
+    return [f"{len(ids)} memories with wrong claims: {', '.join(ids[:5])}{'…' if len(ids) > 5 else ''}"] if ids else []
+
+
+def restore_claims(tx: Transaction) -> int:
+    """Write the rows of `claims` again where they are not those of the notes, and return for how many memories."""
+    ids = misplaced_claims(tx)
+    for part in chunked(ids):
+        for row in list(tx.execute(SELECT_MEMORY.where(memories.c.id.in_(part)))):
+            memory = memory_from_row(row)
+            index_claims(tx, memory.id, owner_of(memory), memory.notes)
+    return len(ids)
 
 
 def renew_terms(tx: Transaction) -> int:

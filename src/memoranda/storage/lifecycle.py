@@ -121,6 +121,12 @@ def set_end(tx: Transaction, memory_id: int, valid_to: datetime | None, supersed
     log_touched(tx, op, [memory_id, *consolidated_from(tx, [memory_id])])
 
 
+def set_true_from(tx: Transaction, memory_id: int, true_from: datetime | None) -> None:
+    """Set from when a memory is true; None for when it was said."""
+    tx.execute(update(memories).where(_M.id == memory_id).values(true_from=micros_or_none(true_from)))
+    log_touched(tx, "reopen", [memory_id])
+
+
 def associate(tx: Transaction, memory_id: int, related_id: int, kind: str, strength: float = 1.0) -> None:
     """Write an association; a repeated one takes the new strength."""
     key = ("memory_id", "related_memory_id", "relationship_type")

@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, and_, exists, func, or_, select
 
 from memoranda.storage.base import ReadTransaction, Row, chunked
-from memoranda.storage.claims import CLAIMS, ENDED_BY, as_made, claims_of, enders_of
+from memoranda.storage.claims import CLAIMS, ENDED_BY, claims_of, enders_of, without_end
 from memoranda.storage.rows import SELECT_MEMORY, from_micros, in_scope, memory_from_row, to_micros
 from memoranda.storage.schema import memories, revisions
 from memoranda.types import Memory, MemoryType, Scope
@@ -124,4 +124,4 @@ def _with_former_words(memory: Memory, former: Row) -> Memory:
 
 
 def _reopen(claim: Mapping[str, Any], learnt: Collection[int]) -> dict[str, Any]:
-    return as_made(claim) if claim.get(ENDED_BY) in learnt else dict(claim)
+    return without_end(claim) if claim.get(ENDED_BY) in learnt else dict(claim)

@@ -73,6 +73,8 @@ class Resolution:
     """What becomes of claims. One entry in `endings` for each claim, in the order given."""
 
     endings: list[Ending | None]
+    starts: list[datetime | None]
+    """From when a correction holds, where that is before it was said: from when the wrong value was said to hold."""
     follows: set[tuple[int, int]] = field(default_factory=set)
     """The memory that said something later, and the one that said it before."""
     conflicts: set[tuple[int, int]] = field(default_factory=set)
@@ -81,7 +83,7 @@ class Resolution:
 
 def replay(made: Sequence[MadeClaim]) -> Resolution:
     """Resolve the claims of one slot. The claims of one memory never end each other."""
-    result = Resolution([None] * len(made))
+    result = Resolution([None] * len(made), [None] * len(made))
     order = sorted(range(len(made)), key=lambda n: (told_at(made[n].claim), made[n].memory, n))
     held = _HeldClaims(made)
     for position, ending in _find_taken_back(made, order):
@@ -93,7 +95,7 @@ def replay(made: Sequence[MadeClaim]) -> Resolution:
         for older in held.comparable(newer):
             relation = relate_made(made[older], newer)
             if relation == "end":
-                result.endings[older] = end_by(made[older], newer)
+                _end(result, made, older, position)
                 held.remove(older)
             elif relation == "follow":
                 result.follows.add((newer.memory, made[older].memory))
@@ -104,12 +106,15 @@ def replay(made: Sequence[MadeClaim]) -> Resolution:
     return result
 
 
-def end_by(older: MadeClaim, newer: MadeClaim) -> Ending:
-    """Return when an older claim ends by a newer one: what is corrected was never true."""
-    corrected = newer.claim.operation == "correct"
-    return Ending(
-        min(older.claim.valid_from, newer.claim.valid_from) if corrected else newer.claim.valid_from, newer.memory
-    )
+def _end(result: Resolution, made: Sequence[MadeClaim], older: int, newer: int) -> None:
+    """End a claim by another one: what is corrected was never true, and the right value takes its place from there."""
+    at = made[newer].claim.valid_from
+    if made[newer].claim.operation == "correct":
+        started = result.starts[older] or made[older].claim.valid_from
+        if started < (result.starts[newer] or at):
+            result.starts[newer] = started
+        at = min(started, at)
+    result.endings[older] = Ending(at, made[newer].memory)
 
 
 def told_at(claim: Claim) -> datetime:
@@ -172,6 +177,8 @@ class _HeldClaims:
 def relate_made(older: MadeClaim, newer: MadeClaim) -> Relation:
     """Return what a claim that was said later means for an older one, in view of who said each of them."""
     relation = relate(older.claim, newer.claim)
+    if older.claim.reported and relation in ("end", "follow"):
+        return "none"  # the "I" of a page may be its author
     if relation == "end" and not _may_end(older, newer):
         return "contradict"
     if relation == "follow" and older.is_own and newer.voice and not newer.is_own:

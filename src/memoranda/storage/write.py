@@ -259,6 +259,7 @@ def _edit(tx: Transaction, change: Edit) -> Outcome:
     claim_resolution.release(tx, known)
     outcome = _replace_row(tx, change)
     claim_resolution.resolve_slots(tx, slots | slots_of(tx, owner, [change.id]))
+    claim_resolution.dispute_other_agents(tx, lifecycle.read_memory(tx, change.id))
     return Outcome(outcome.status, get_memory(tx, owner, change.id), outcome.reason)
 
 

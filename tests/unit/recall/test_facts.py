@@ -242,7 +242,6 @@ class TestOnePerson:
         ("content", "city"),
         [
             ({"role": "user", "name": "Ana", "content": "Ghent is home now."}, "Ghent"),
-            ("User moved to Rome.", "Rome"),
             ("I moved to Rome.", "Rome"),
             ({"role": "user", "content": "I moved to Rome."}, "Rome"),
         ],
@@ -255,8 +254,9 @@ class TestOnePerson:
         assert [(fact.slot, fact.value) for fact in berlin.facts(user="u-4713")] == [("Ana/city", city)]
         assert berlin.conflicts(user="u-4713") == []
 
-    def test_agents_note_disputes_what_the_user_said(self, berlin: MemoryManager) -> None:
-        berlin.remember("User moved to Rome.", user="u-4713", source="agent")
+    @pytest.mark.parametrize("source", [{}, {"source": "agent"}, {"agent": "bot"}])
+    def test_agents_note_disputes_what_the_user_said(self, berlin: MemoryManager, source: dict[str, str]) -> None:
+        berlin.remember("User moved to Rome.", user="u-4713", **source)
         [fact] = berlin.facts(user="u-4713")
         assert (fact.slot, fact.value, [each.value for each in fact.disputed_by]) == ("Ana/city", "Berlin", ["Rome"])
 

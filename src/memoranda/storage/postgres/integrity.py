@@ -7,7 +7,7 @@ from typing import Final
 from sqlalchemy import text
 
 from memoranda.storage.base import ReadTransaction, Transaction
-from memoranda.storage.integrity import add_terms, damaged_memories
+from memoranda.storage.integrity import add_terms, damaged_memories, describe_claims, restore_claims
 
 _UNEVEN: Final = """
   SELECT tenant, agent, "user", session, min(seq) AS first FROM messages WHERE position IS NOT NULL
@@ -74,7 +74,7 @@ def find_problems(tx: ReadTransaction) -> list[str]:
         ids = [str(row[0]) for row in tx.execute(text(query))]
         if ids:
             found.append(f"{len(ids)} {what}: {', '.join(ids[:5])}{'…' if len(ids) > 5 else ''}")
-    return found + damaged_memories(tx)
+    return [*found, *damaged_memories(tx), *describe_claims(tx)]
 
 
 def note_heads(tx: Transaction) -> None:
@@ -102,4 +102,6 @@ def repair_rows(tx: Transaction) -> list[str]:
     renew_searches(tx)
     if count := add_terms(tx):
         done.append(f"{count} memories given their terms again")
+    if count := restore_claims(tx):
+        done.append(f"{count} memories given their claims again")
     return done

@@ -6,7 +6,7 @@ from typing import Final
 
 from sqlalchemy import text
 
-from memoranda.storage.integrity import add_terms, damaged_memories
+from memoranda.storage.integrity import add_terms, damaged_memories, describe_claims, restore_claims
 from memoranda.storage.sqlite.transaction import SQLiteTransaction
 
 _CHECKS: Final = {
@@ -73,7 +73,7 @@ def find_problems(tx: SQLiteTransaction) -> list[str]:
         ids = [str(row[0]) for row in tx.execute(text(query))]
         if ids:
             found.append(f"{len(ids)} {what}: {', '.join(ids[:5])}{'…' if len(ids) > 5 else ''}")
-    return found + damaged_memories(tx)
+    return [*found, *damaged_memories(tx), *describe_claims(tx)]
 
 
 def repair_rows(tx: SQLiteTransaction) -> list[str]:
@@ -85,4 +85,6 @@ def repair_rows(tx: SQLiteTransaction) -> list[str]:
             done.append(f"{count} {what}")
     if count := add_terms(tx):
         done.append(f"{count} memories given their terms again")
+    if count := restore_claims(tx):
+        done.append(f"{count} memories given their claims again")
     return done
