@@ -238,12 +238,14 @@ class Hit(SummaryRecord):
     """What was said later about the same thing, oldest first. This memory may no longer be true."""
     disputed: tuple[Memory, ...] = ()
     """What sources of another trust say instead."""
-
     _aliases = ("id", "content", "metadata", "message_id", "session", "type", "memory_type", "source", "superseded_by",
-                "timestamp", "importance_score", "similarity_score", "key", "embedding")  # fmt: skip
-    _plain = ("id", "content", "score", "similarity_score", "key", "memory_type", "importance_score", "timestamp",
-              "source", "session", "message_id", "metadata")  # fmt: skip
+                "timestamp", "importance_score", "similarity_score", "key", "embedding", "value",
+                "agent_id")  # fmt: skip
+    _plain = ("id", "content", "score", "similarity_score", "key", "value", "agent_id", "memory_type",
+              "importance_score", "timestamp", "source", "session", "message_id", "metadata")  # fmt: skip
     __str__ = display.hit_text
+    value = property(lambda self: self.memory.value)
+    agent_id = property(lambda self: self.memory.agent)
 
     @property
     def superseded_by(self) -> int | None:
