@@ -202,7 +202,7 @@ class TestAgents:
                 "text": f"{name} converts well",
                 "channel": channel,
                 "from": {"city": "Rome"},
-                "workflow_id": "mine",
+                "workflow_id": "w",
             }
             manager.save("writer", name, value, "long_term")
         found = manager.search_similar("writer", "converts", filter_metadata={"channel": "email"})

@@ -376,7 +376,21 @@ def _plain_value(value: object) -> object:
 
 def _dump_model(value: object) -> dict[str, object] | None:
     dump = getattr(value, "model_dump", None)
-    return dump(mode="json", exclude_none=True) if callable(dump) else None
+    if not callable(dump):
+        return None
+    try:
+        return dict(dump(mode="json", exclude_none=True))
+    except (TypeError, ValueError):  # it holds objects of the caller's program, such as a LangChain artifact
+        return _json_part(dump(exclude_none=True)) or {}
+
+
+def _json_part(value: object) -> Any:
+    """Return a value without what JSON cannot hold."""
+    if isinstance(value, Mapping):
+        return {str(key): part for key, item in value.items() if (part := _json_part(item)) is not None}
+    if isinstance(value, list | tuple):
+        return [part for item in value if (part := _json_part(item)) is not None]
+    return value if isinstance(value, str | int | float) else None
 
 
 def _content_parts(message: Message) -> list[Part]:

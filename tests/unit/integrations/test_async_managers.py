@@ -27,7 +27,7 @@ async def manager(tmp_path: Path) -> AsyncIterator[aio.MemoryManager]:
 
 
 async def in_store(memory: aio.MemoryManager) -> bool:
-    store = langgraph.MemorandaStore(memory)  # type: ignore[arg-type]
+    store = langgraph.MemorandaStore(memory)
     await store.aput(("a",), "k", {"x": 1})
     item = await store.aget(("a",), "k")
     return item is not None and item.value == {"x": 1}
@@ -48,7 +48,7 @@ async def in_vector_store(memory: aio.MemoryManager) -> bool:
 async def in_byte_store(memory: aio.MemoryManager) -> bool:
     store = langchain.MemorandaByteStore(memory)
     await store.amset([("k", b"v")])
-    return await store.amget(["k"]) == [b"v"]
+    return [*await store.amget(["k"])] == [b"v"]
 
 
 async def in_retriever(memory: aio.MemoryManager) -> bool:
