@@ -299,7 +299,7 @@ def _check_items(values: object, name: str) -> Iterable[Any]:
     return values
 
 
-def each_message(messages: Iterable[Any]) -> Iterable[Any]:
+def each_message(messages: object) -> Iterable[Any]:
     """Return the messages to go through; anything else than several is an error that says so."""
     if messages is None:
         raise InvalidType("messages must be a list, not None")
