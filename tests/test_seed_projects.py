@@ -196,6 +196,29 @@ class TestAgents:
         assert found[0]["similarity_score"] == found[0].score
         assert manager.search_similar("writer", "emails", filter_metadata={"key": "other"}) == []
 
+    def test_saved_values_are_found_by_their_own_fields(self, manager: MemoryManager) -> None:
+        for name, channel in (("c1", "email"), ("c2", "phone")):
+            value = {
+                "text": f"{name} converts well",
+                "channel": channel,
+                "from": {"city": "Rome"},
+                "workflow_id": "w",
+            }
+            manager.save("writer", name, value, "long_term")
+        found = manager.search_similar("writer", "converts", filter_metadata={"channel": "email"})
+        assert [(hit["key"], hit["agent_id"], hit["value"]["channel"]) for hit in found] == [("c1", "writer", "email")]
+        assert found[0].value == manager.retrieve("writer", "c1", "long_term")
+        both: list[dict[str, Any]] = [
+            {"from": {"city": "Rome"}},
+            {"from.city": "Rome"},
+            {"memory_type": "long_term"},
+            {"channel": {"in": ["email", "phone"]}},
+        ]
+        for given in both:
+            assert len(manager.search_similar("writer", "converts", filter_metadata=given)) == 2
+        for given in ({"from": {"city": "Oslo"}}, {"memory_type": "fact"}):
+            assert manager.search_similar("writer", "converts", filter_metadata=given) == []
+
     def test_long_term_values_of_a_workflow_stay_in_it(self, manager: MemoryManager) -> None:
         with create_session("campaign_1", manager) as session:
             session.save_agent_memory("writer", "slogan", "Tea for all", memory_type="long_term")

@@ -321,6 +321,21 @@ def _conditions_of_key(key: str, value: object) -> list[Condition]:
     return [_make_condition(key, "in" if isinstance(value, list | tuple) else "eq", value)]
 
 
+def flatten_conditions(given: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return conditions on fields of fields as conditions on names with dots: a dict without operators names fields."""
+    found: dict[str, Any] = {}
+    for name, wanted in given.items():
+        key = f"{prefix}{name}" if prefix else name
+        names = list(wanted) if isinstance(wanted, Mapping) else []
+        if not names or any(str(each).removeprefix("$") in _OPERATORS or str(each)[:1] == "$" for each in names):
+            found[key] = wanted
+        elif str(key).count(".") >= MAX_DEPTH:
+            raise InvalidInput(f"the filter goes more than {MAX_DEPTH} levels deep, or holds itself")
+        else:
+            found |= flatten_conditions(wanted, f"{key}.")
+    return found
+
+
 def _make_condition(key: str, operator: str, value: object) -> Condition:
     if not isinstance(key, str):
         raise InvalidType(f"a metadata key must be a string, not {type(key).__name__}")

@@ -38,7 +38,7 @@ def put_item(
     options: CommandOptions,
     namespace: Namespace,
     key: Key,
-    value: Annotated[str, typer.Argument(help="The value as JSON; anything else is taken as a text.")],
+    value: Annotated[str, typer.Argument(help="The value as JSON, or a text that does not look like JSON.")],
     ttl: Annotated[float | None, typer.Option(help="Seconds until it expires. Default: never.")] = None,
     index: Annotated[list[str] | None, typer.Option(help="Search only this field; can be repeated.")] = None,
     no_index: Annotated[bool, typer.Option("--no-index", help="Keep it out of searches and recall.")] = False,
@@ -48,7 +48,7 @@ def put_item(
         raise InvalidInput("give --index or --no-index, not both")
     with options.open_manager(create=True) as manager:
         chosen = False if no_index else index or None
-        item = manager.put(_names(namespace), key, _parse(value), ttl=ttl, index=chosen, **options.scope)
+        item = manager.put(_names(namespace), key, _parse_value(value), ttl=ttl, index=chosen, **options.scope)
     print_result(item, options.as_json, message(f"{namespace} {key} stored"))
 
 
@@ -162,6 +162,13 @@ def _parse(value: str) -> JSON:
         return value
 
 
+def _parse_value(value: str) -> JSON:
+    parsed = _parse(value)
+    if isinstance(parsed, str) and value.lstrip()[:1] in ("{", "["):
+        raise InvalidInput(f"the value is not JSON, though it begins like it: for a text, write {_to_json(value)}")
+    return parsed
+
+
 def _parse_object(value: str) -> dict[str, JSON]:
     parsed = _parse(value)
     if not isinstance(parsed, dict):
@@ -175,6 +182,7 @@ def _to_json(value: object) -> str:
 
 command(items, "put", shared=WRITE)(put_item)
 command(items, "show", shared=WRITE)(show_item)
+command(items, "get", shared=WRITE)(show_item)
 command(items, "list", shared=WRITE)(list_items)
 command(items, "delete", shared=WRITE)(delete_items)
 command(items, "namespaces", shared=WRITE)(list_namespaces)

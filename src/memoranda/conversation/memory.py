@@ -19,7 +19,7 @@ from memoranda.conversation.base import (
 )
 from memoranda.errors import Incompatible, InvalidInput, InvalidType, MemorandaError
 from memoranda.files import atomic_replace
-from memoranda.messages.message import Message, as_message, check_role, is_message
+from memoranda.messages.message import CONVERTERS, Message, as_message, check_role, is_message
 from memoranda.types import JSON, RetentionPolicy
 from memoranda.validation import check_integer, check_retention_policy
 
@@ -211,7 +211,7 @@ def _to_messages(messages: object) -> list[Message]:
     if is_message(messages):
         return [as_message(messages)]
     if isinstance(messages, str | bytes) or not isinstance(messages, Iterable):
-        raise InvalidType(f"expected messages or dicts, not {type(messages).__name__}")
+        raise InvalidType(f"messages must be a message or a list of them, not {type(messages).__name__}; {CONVERTERS}")
     return [as_message(message) for message in messages]
 
 

@@ -22,7 +22,7 @@ from memoranda.integrations.anthropic_files import (
     show_file,
     show_folder,
 )
-from memoranda.integrations.managers import Source, open_source
+from memoranda.integrations.managers import OpenedSource, Source, open_source
 
 try:
     from anthropic.lib.tools import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryTool
@@ -36,7 +36,7 @@ _EDITED: Final = "The memory file has been edited. Here is the snippet showing t
 _AROUND: Final = 2  # lines that are shown before and after a change
 
 
-class MemorandaMemoryTool(BetaAbstractMemoryTool):
+class MemorandaMemoryTool(OpenedSource, BetaAbstractMemoryTool):
     """The memory tool, with its files in Memoranda: each is an item, found by `search_items` and `recall`.
 
     Args:
@@ -55,15 +55,9 @@ class MemorandaMemoryTool(BetaAbstractMemoryTool):
         cache_control: CacheControl = None,
     ) -> None:
         super().__init__(cache_control=cache_control)
-        self.memory: Any
         self.memory, self._owns_memory = open_source(memory)
         self._files = MemoryFiles(self.memory, _NAMESPACE, {"agent": agent, "user": user, "session": session})
         self._lock = threading.Lock()
-
-    def close(self) -> None:
-        """Close the manager if it was opened here."""
-        if self._owns_memory:
-            self.memory.close()
 
     @command_of_tool
     def view(self, command: beta.BetaMemoryTool20250818ViewCommand) -> str:

@@ -13,9 +13,8 @@ import numpy as np
 
 from memoranda.aio.threads import in_thread
 from memoranda.errors import MissingExtra
-from memoranda.integrations.managers import CachedNamespace, open_source
+from memoranda.integrations.managers import CachedNamespace, Source, open_source
 from memoranda.items.base import Item
-from memoranda.manager.manager import MemoryManager
 from memoranda.types import FloatArray
 
 try:
@@ -30,7 +29,7 @@ class MemorandaStorage:
 
     def __init__(
         self,
-        memory: MemoryManager | None = None,
+        memory: Source = None,
         *,
         namespace: Sequence[str] = ("crewai",),
         user: str | None = None,
@@ -40,7 +39,7 @@ class MemorandaStorage:
         """Create a storage.
 
         Args:
-            memory: The manager; None for one with the settings of the environment.
+            memory: The manager, or the path or URL of the database; None for the settings of the environment.
             namespace: The names that the records are below; two storages with different ones share nothing.
             user, agent, session: The owner of the records.
         """

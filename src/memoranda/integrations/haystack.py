@@ -11,9 +11,8 @@ from typing import Any
 
 from memoranda.aio.threads import in_thread
 from memoranda.errors import Conflict, InvalidInput, MissingExtra
-from memoranda.integrations.managers import OwnedNamespace, open_source
+from memoranda.integrations.managers import OwnedNamespace, Source, open_source
 from memoranda.items.base import Item
-from memoranda.manager.manager import MemoryManager
 from memoranda.validation import MAX_LIMIT
 
 try:
@@ -33,7 +32,7 @@ class MemorandaDocumentStore:
 
     def __init__(
         self,
-        memory: MemoryManager | str | PathLike[str] | None = None,
+        memory: Source = None,
         *,
         namespace: Sequence[str] = ("haystack",),
         user: str | None = None,
@@ -53,7 +52,7 @@ class MemorandaDocumentStore:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings of the store, for a saved pipeline."""
-        if isinstance(self._database, MemoryManager):
+        if self._database is not None and not isinstance(self._database, str):
             raise InvalidInput("a store over a MemoryManager cannot be saved: give it the path of the database instead")
         owner = {name: getattr(self.items, name) for name in ("user", "agent", "session")}
         return dict(default_to_dict(self, memory=self._database, namespace=list(self.items.names), **owner))

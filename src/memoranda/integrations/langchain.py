@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from os import PathLike
 from typing import Any
 
 from memoranda.errors import InvalidInput, InvalidType, MissingExtra
 from memoranda.items.base import Item
-from memoranda.manager.manager import MemoryManager
 
 try:
     from langchain_core.documents import Document
@@ -20,11 +18,12 @@ except ModuleNotFoundError as error:
 
 from memoranda.integrations.langchain_items import ItemCollection, LangChainEmbedder, choose_diverse
 from memoranda.integrations.langchain_stores import MemorandaByteStore, MemorandaRetriever
+from memoranda.integrations.managers import OpenedSource, Source, open_source
 
 __all__ = ["MemorandaByteStore", "MemorandaRetriever", "MemorandaVectorStore"]
 
 
-class MemorandaVectorStore(VectorStore):
+class MemorandaVectorStore(OpenedSource, VectorStore):
     """Documents in a collection of Memoranda, found by meaning. `recall` finds them too.
 
     Args:
@@ -36,7 +35,7 @@ class MemorandaVectorStore(VectorStore):
 
     def __init__(
         self,
-        memory: MemoryManager | str | PathLike[str] | None = None,
+        memory: Source = None,
         *,
         embedding: Embeddings | None = None,
         collection: str = "documents",
@@ -44,20 +43,15 @@ class MemorandaVectorStore(VectorStore):
         user: str | None = None,
         session: str | None = None,
     ) -> None:
-        if embedding is not None and isinstance(memory, MemoryManager):
-            raise InvalidInput("the manager has its embedding model: leave out embedding, or pass a database's path")
         owner = {"agent": agent, "user": user, "session": session}
         embedder = None if embedding is None else LangChainEmbedder(embedding)
         self._embedding = embedding
-        self._items = ItemCollection(memory, ("langchain", collection), owner, embedder)
+        self.memory, self._owns_memory = open_source(memory, embedder)
+        self._items = ItemCollection(self.memory, ("langchain", collection), owner)
 
     @property
     def embeddings(self) -> Embeddings | None:
         return self._embedding
-
-    def close(self) -> None:
-        """Close the manager if it was opened here."""
-        self._items.close()
 
     def add_texts(
         self,

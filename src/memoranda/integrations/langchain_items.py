@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,6 @@ from memoranda.embedding.base import Embedder, EmbedderIdentity, InputKind, norm
 from memoranda.embedding.model import EmbeddingModel
 from memoranda.errors import Incompatible, MissingExtra
 from memoranda.items.base import Item
-from memoranda.manager.manager import MemoryManager
 from memoranda.types import FloatArray
 from memoranda.validation import MAX_LIMIT
 
@@ -68,19 +66,12 @@ def choose_diverse(
 
 
 class ItemCollection:
-    """The items of one namespace, in a manager that is passed or opened here."""
+    """The items of one namespace, which belong to one owner."""
 
-    def __init__(
-        self, memory: Any, namespace: tuple[str, ...], owner: Mapping[str, str | None], embedder: Any = None
-    ) -> None:
-        self._opened = memory is None or isinstance(memory, str | PathLike)
-        self.memory = MemoryManager(memory, embedder=embedder) if self._opened else memory
+    def __init__(self, memory: Any, namespace: tuple[str, ...], owner: Mapping[str, str | None]) -> None:
+        self.memory = memory
         self.namespace = namespace
         self.owner: dict[str, Any] = dict(owner)
-
-    def close(self) -> None:
-        if self._opened:
-            self.memory.close()
 
     def get(self, keys: Sequence[str]) -> list[Item | None]:
         return [self.memory.get_item(self.namespace, key, **self.owner) for key in keys]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from base64 import b64decode, b64encode
 from collections.abc import Iterator, Sequence
 from inspect import iscoroutinefunction
-from os import PathLike
 from typing import Any
 
+from memoranda import aio
 from memoranda.errors import InvalidType, MissingExtra
 from memoranda.integrations.langchain_items import ItemCollection
-from memoranda.manager.manager import MemoryManager
+from memoranda.integrations.managers import OpenedSource, Source, open_source
 
 try:
     from langchain_core.callbacks import CallbackManagerForRetrieverRun
@@ -33,6 +33,8 @@ class MemorandaRetriever(BaseRetriever):
 
     def __init__(self, **fields: Any) -> None:
         memory = fields.get("memory")
+        if isinstance(memory, aio.MemoryManager):
+            memory = fields["memory"] = open_source(memory)[0]
         recall = getattr(memory, "recall", None)
         if not callable(recall) or iscoroutinefunction(recall):
             raise InvalidType(
@@ -56,12 +58,12 @@ class MemorandaRetriever(BaseRetriever):
         ]
 
 
-class MemorandaByteStore(ByteStore):
+class MemorandaByteStore(OpenedSource, ByteStore):
     """Bytes by key, such as LangChain's caches and parent documents; `recall` does not find them."""
 
     def __init__(
         self,
-        memory: MemoryManager | str | PathLike[str] | None = None,
+        memory: Source = None,
         *,
         collection: str = "bytes",
         agent: str | None = None,
@@ -69,11 +71,8 @@ class MemorandaByteStore(ByteStore):
         session: str | None = None,
     ) -> None:
         owner = {"agent": agent, "user": user, "session": session}
-        self._items = ItemCollection(memory, ("langchain", collection), owner)
-
-    def close(self) -> None:
-        """Close the manager if it was opened here."""
-        self._items.close()
+        self.memory, self._owns_memory = open_source(memory)
+        self._items = ItemCollection(self.memory, ("langchain", collection), owner)
 
     def mget(self, keys: Sequence[str]) -> list[bytes | None]:
         return [None if item is None else b64decode(item.value) for item in self._items.get(keys)]

@@ -8,14 +8,12 @@ What an agent puts into the store is also found by `recall`. The same store serv
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from os import PathLike
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from memoranda.aio.threads import in_thread
 from memoranda.errors import InvalidInput, MissingExtra
 from memoranda.items.base import Item as StoredItem
-from memoranda.manager.manager import MemoryManager
 from memoranda.validation import MAX_LIMIT
 
 try:
@@ -26,13 +24,14 @@ except ModuleNotFoundError as error:
 from memoranda.integrations.langchain_items import LangChainEmbedder
 from memoranda.integrations.langgraph_checkpoint import MemorandaSaver
 from memoranda.integrations.langgraph_filters import to_item_filter
+from memoranda.integrations.managers import OpenedSource, Source, open_source
 
 __all__ = ["MemorandaSaver", "MemorandaStore"]
 _T = TypeVar("_T")
 _WHOLE = ["$"]
 
 
-class MemorandaStore(base.BaseStore):
+class MemorandaStore(OpenedSource, base.BaseStore):
     """A LangGraph store that keeps its items in Memoranda.
 
     Expired items are never returned, also before they are swept.
@@ -50,7 +49,7 @@ class MemorandaStore(base.BaseStore):
 
     def __init__(
         self,
-        memory: MemoryManager | str | PathLike[str] | None = None,
+        memory: Source = None,
         *,
         index: base.IndexConfig | None = None,
         ttl: base.TTLConfig | None = None,
@@ -62,15 +61,7 @@ class MemorandaStore(base.BaseStore):
         self.ttl_config = ttl
         self._fields = list((index or {}).get("fields") or _WHOLE)
         self._owner: dict[str, Any] = {"agent": agent, "user": user, "session": session}
-        self._opened = memory is None or isinstance(memory, str | PathLike)
-        if not self._opened and "embed" in (index or {}):
-            raise InvalidInput("the manager has its embedding model: leave out embed, or pass the path of the database")
-        self.memory: Any = _open(memory, index) if self._opened else memory
-
-    def close(self) -> None:
-        """Close the manager if it was opened here."""
-        if self._opened:
-            self.memory.close()
+        self.memory, self._owns_memory = open_source(memory, _make_embedder(index or {}))
 
     def batch(self, ops: Iterable[base.Op]) -> list[base.Result]:
         """Run operations in order; those that put items of one namespace one after the other are one commit."""
@@ -149,11 +140,9 @@ class MemorandaStore(base.BaseStore):
         return [each.namespace for each in _pages(read, op.limit, op.offset)]
 
 
-def _open(memory: Any, index: base.IndexConfig | None) -> MemoryManager:
-    embed = (index or {}).get("embed")
-    if embed is None:
-        return MemoryManager(memory)
-    return MemoryManager(memory, embedder=LangChainEmbedder(base.ensure_embeddings(embed), (index or {}).get("dims")))
+def _make_embedder(index: Mapping[str, Any]) -> LangChainEmbedder | None:
+    embed = index.get("embed")
+    return None if embed is None else LangChainEmbedder(base.ensure_embeddings(embed), index.get("dims"))
 
 
 def _runs(ops: list[base.Op]) -> Iterator[list[base.Op]]:

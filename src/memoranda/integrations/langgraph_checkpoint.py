@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import AsyncIterator, Iterator, Sequence
-from os import PathLike
 from typing import Any
 
 from memoranda.aio.threads import in_thread
 from memoranda.errors import InvalidInput, MissingExtra
 from memoranda.integrations.langgraph_threads import Thread, ThreadItems, make_config, off_loop, thread_of
+from memoranda.integrations.managers import OpenedSource, Source, open_source
 from memoranda.items.base import Item
-from memoranda.manager.manager import MemoryManager
 
 try:
     from langchain_core.runnables import RunnableConfig
@@ -25,7 +24,7 @@ except ModuleNotFoundError as error:
     raise MissingExtra("the LangGraph checkpointer", "langgraph") from error
 
 
-class MemorandaSaver(base.BaseCheckpointSaver[str]):
+class MemorandaSaver(OpenedSource, base.BaseCheckpointSaver[str]):
     """A LangGraph checkpointer that keeps its checkpoints in Memoranda.
 
     Args:
@@ -36,7 +35,7 @@ class MemorandaSaver(base.BaseCheckpointSaver[str]):
 
     def __init__(
         self,
-        memory: MemoryManager | str | PathLike[str] | None = None,
+        memory: Source = None,
         *,
         serde: Any = None,
         agent: str | None = None,
@@ -44,14 +43,8 @@ class MemorandaSaver(base.BaseCheckpointSaver[str]):
         session: str | None = None,
     ) -> None:
         super().__init__(serde=serde)
-        self._opened = memory is None or isinstance(memory, str | PathLike)
-        self.memory: Any = MemoryManager(memory) if self._opened else memory  # type: ignore[arg-type]
+        self.memory, self._owns_memory = open_source(memory)
         self._items = ThreadItems(self.memory, {"agent": agent, "user": user, "session": session}, self.serde)
-
-    def close(self) -> None:
-        """Close the manager if it was opened here."""
-        if self._opened:
-            self.memory.close()
 
     def get_next_version(self, current: str | None, channel: None) -> str:
         # Unique, because branches of one thread share the values of its channels.

@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import count, takewhile
 from os import PathLike
-from typing import Final, Generic, TypeAlias, TypeVar
+from types import TracebackType
+from typing import Any, Final, Generic, Self, TypeAlias, TypeVar
 
 from memoranda import aio
 from memoranda.aio.manager import blocking_part
-from memoranda.errors import InvalidType
+from memoranda.embedding.base import Embedder
+from memoranda.errors import InvalidInput, InvalidType
 from memoranda.items.base import Item, check_namespace
 from memoranda.manager.manager import MemoryManager
 from memoranda.types import JSON
@@ -26,10 +28,12 @@ RELEVANT: Final = 0.08
 """The lowest score of what a search returns by default: below it, a memory is hardly related to the question."""
 
 
-def open_source(memory: Source) -> tuple[MemoryManager, bool]:
-    """Return the blocking manager, and whether it was opened here."""
+def open_source(memory: Source, embedder: Embedder | None = None) -> tuple[MemoryManager, bool]:
+    """Return the blocking manager, and whether it was opened here, with the embedding model if one is given."""
     if memory is None or isinstance(memory, str | PathLike):
-        return MemoryManager(memory), True
+        return MemoryManager(memory, embedder=embedder), True
+    if embedder is not None:
+        raise InvalidInput("the manager has its embedding model: leave yours out, or pass the path of the database")
     if isinstance(memory, aio.MemoryManager):
         return blocking_part(memory)[0], False
     if isinstance(memory, MemoryManager):
@@ -42,6 +46,26 @@ def open_async(memory: aio.MemoryManager | None) -> aio.MemoryManager:
     if memory is None or isinstance(memory, aio.MemoryManager):
         return aio.MemoryManager() if memory is None else memory
     raise InvalidType(f"memory must be a memoranda.aio.MemoryManager, not {_full_name(memory)}")
+
+
+class OpenedSource:
+    """Closes the manager of an adapter if it was opened here, also at the end of a `with` block."""
+
+    memory: Any
+    _owns_memory: bool
+
+    def close(self) -> None:
+        """Close the manager if it was opened here."""
+        if self._owns_memory:
+            self.memory.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
 
 def _full_name(value: object) -> str:

@@ -33,8 +33,10 @@ def read_owner(filters: Mapping[str, Any]) -> ReadOwner:
 
 
 def _names_owner(filters: Mapping[str, Any]) -> bool:
-    joined = [each for key in ("AND", "OR") for each in _conditions(filters, key)]
-    return any(key in OWNERS for key in filters) or any(map(_names_owner, joined))
+    """Return whether nothing passes but what belongs to an owner that the filters name."""
+    either = _conditions(filters, "OR")
+    named = any(key in OWNERS for key in filters) or any(map(_names_owner, _conditions(filters, "AND")))
+    return named or (bool(either) and all(map(_names_owner, either)))
 
 
 def check_name(value: object, key: str) -> str:
@@ -52,6 +54,8 @@ def check_filters(filters: object) -> Payload:
     for key, condition in filters.items():
         if key in _JOINED:
             list(map(check_filters, _conditions(filters, key)))
+        elif isinstance(key, str) and (key.startswith("$") or key.upper() in _JOINED):
+            raise InvalidInput(f"unknown filter {key!r}: use {', '.join(_JOINED)}, each with a list of filters")
         else:
             _check_operators(key, condition)
     return dict(filters)
@@ -115,6 +119,8 @@ def _check_operators(key: str, condition: object) -> None:
         raise InvalidInput(f"unknown operator {unknown[0]!r} for {key!r}: use {', '.join(_COMPARISONS)}")
     if not operators or any(name in ("in", "nin") and not isinstance(each, list | tuple) for name, each in operators):
         raise InvalidType(f"the filter for {key!r} needs an operator, and 'in' and 'nin' need a list")
+    if key in OWNERS and (excluding := [name for name, _ in operators if name not in ("eq", "in")]):
+        raise InvalidInput(f"{excluding[0]!r} for {key!r} would match whoever is not named: name the owners themselves")
 
 
 def _equal(value: Any, operand: Any) -> bool:

@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING, Any
 from memoranda.manager.recall import ManagerMethods, RecallMethods
 from memoranda.text import clean_text
 from memoranda.types import JSON, Hit, MemoryType, Progress
-from memoranda.validation import check_mapping, check_path, check_progress, check_type, check_writable_type, page_of
+from memoranda.validation import (
+    check_mapping,
+    check_path,
+    check_progress,
+    check_type,
+    check_writable_type,
+    flatten_conditions,
+    page_of,
+)
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -79,12 +87,13 @@ class ValueMethods(RecallMethods):
             agent_id: The agent.
             query: The question.
             top_k: The maximum number of hits.
-            filter_metadata: Conditions on the metadata, such as `{"topic": "drinks"}`. A saved value has its `key`,
-                `agent_id` and `type` there, and the `workflow_id` of the session that saved it; values of a workflow
-                are found only when this names it.
+            filter_metadata: Conditions on the metadata, such as `{"topic": "drinks"}`. A saved value has its fields
+                there, `{"from": {"city": "Rome"}}` or `{"from.city": "Rome"}`, its `key`, `agent_id` and
+                `memory_type`, and the `workflow_id` of the session that saved it; values of a workflow are found
+                only when this names it.
             shared: Also search the shared knowledge.
         """
-        given = check_mapping(filter_metadata, "filter_metadata")
+        given = flatten_conditions(check_mapping(filter_metadata, "filter_metadata"))
         own = {} if "workflow_id" in given else {"workflow_id": {"exists": False}}
         where = {"metadata": {**own, **given}}
         agent = clean_text(agent_id, "agent_id")

@@ -12,8 +12,10 @@ from memoranda.messages.content import ToolCallMsg, image_url, split_data_url
 from memoranda.messages.message import (
     Message,
     Part,
+    VendorMessage,
     as_message,
     each_message,
+    is_vendor_object,
     pair_tool_results,
     parts_of,
     text_of,
@@ -48,13 +50,15 @@ def system_text(messages: Iterable[Message | Mapping[str, object]]) -> str:
     return "\n\n".join(text for message in system if (text := text_of(message)))
 
 
-def from_anthropic(messages: Iterable[object], *, system: str | Iterable[object] | None = None) -> list[Message]:
-    """Return messages from an Anthropic history of dicts, objects of Anthropic's SDK, or both.
+def from_anthropic(
+    messages: Iterable[object] | VendorMessage, *, system: str | Iterable[object] | None = None
+) -> list[Message]:
+    """Return messages from an Anthropic history of dicts, objects of Anthropic's SDK, or both, or from one reply.
 
     A message with several tool results becomes several messages. `system` becomes the first message.
     """
     parsed = [_system_message(system)] if system else []
-    for message in each_message(messages):
+    for message in [messages] if is_vendor_object(messages) else each_message(messages):
         parsed += _parse_message(to_plain_dict(message))
     return parsed
 

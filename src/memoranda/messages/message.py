@@ -299,7 +299,7 @@ def _check_items(values: object, name: str) -> Iterable[Any]:
     return values
 
 
-def each_message(messages: Iterable[Any]) -> Iterable[Any]:
+def each_message(messages: object) -> Iterable[Any]:
     """Return the messages to go through; anything else than several is an error that says so."""
     if messages is None:
         raise InvalidType("messages must be a list, not None")
@@ -376,7 +376,21 @@ def _plain_value(value: object) -> object:
 
 def _dump_model(value: object) -> dict[str, object] | None:
     dump = getattr(value, "model_dump", None)
-    return dump(mode="json", exclude_none=True) if callable(dump) else None
+    if not callable(dump):
+        return None
+    try:
+        return dict(dump(mode="json", exclude_none=True))
+    except (TypeError, ValueError):  # it holds objects of the caller's program, such as a LangChain artifact
+        return _json_part(dump(exclude_none=True)) or {}
+
+
+def _json_part(value: object) -> Any:
+    """Return a value without what JSON cannot hold."""
+    if isinstance(value, Mapping):
+        return {str(key): part for key, item in value.items() if (part := _json_part(item)) is not None}
+    if isinstance(value, list | tuple):
+        return [part for item in value if (part := _json_part(item)) is not None]
+    return value if isinstance(value, str | int | float) else None
 
 
 def _content_parts(message: Message) -> list[Part]:

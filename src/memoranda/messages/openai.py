@@ -9,7 +9,17 @@ from typing import Final
 from memoranda.errors import InvalidInput
 from memoranda.messages.anthropic import split_tool_blocks
 from memoranda.messages.content import ToolCallMsg, image_url
-from memoranda.messages.message import Message, Part, each_message, pair_tool_results, parts_of, to_plain_dict
+from memoranda.messages.message import (
+    Message,
+    Part,
+    VendorMessage,
+    as_message,
+    each_message,
+    is_vendor_object,
+    pair_tool_results,
+    parts_of,
+    to_plain_dict,
+)
 from memoranda.types import JSON
 
 _ALLOWED_PARTS: Final[dict[str, tuple[str, ...]]] = {
@@ -44,9 +54,24 @@ def format_for_openai(messages: Iterable[Message | Mapping[str, object]]) -> lis
     return [*formatted, {"role": "user", "content": images}] if images else formatted
 
 
-def from_openai(messages: Iterable[object]) -> list[Message]:
-    """Return messages from a chat completions history of dicts, objects of OpenAI's SDK, or both."""
-    return [_parse_message(to_plain_dict(message)) for message in each_message(messages)]
+def from_openai(messages: Iterable[object] | VendorMessage) -> list[Message]:
+    """Return messages from a chat completions history of dicts, objects of OpenAI's SDK, or both.
+
+    A whole reply gives its message, and the output of a reply of the Responses API the messages in it, without the
+    reasoning.
+    """
+    if is_vendor_object(messages):
+        return [as_message(messages)]
+    plain = [to_plain_dict(message) for message in each_message(messages)]
+    return [_parse_item(data) for data in plain if data.get("type") != "reasoning"]
+
+
+def _parse_item(data: dict[str, object]) -> Message:
+    if data.get("role") and data.get("type") != "message":
+        return _parse_message(data)
+    from memoranda.messages.vendors import from_plain  # it imports this module
+
+    return from_plain(data) or _parse_message(data)
 
 
 def _format_message(message: Message, parts: list[Part]) -> dict[str, JSON]:

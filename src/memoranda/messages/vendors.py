@@ -20,7 +20,7 @@ _CHUNK: Final = "MessageChunk"
 def from_vendor(value: object) -> Message:
     """Return a message from an object of a vendor's SDK; `InvalidType` names the converters when it is none."""
     data: dict[str, Any] = to_plain_dict(value)
-    found = _parse(data)
+    found = from_plain(data)
     if found is None:
         raise InvalidType(
             f"{type(value).__name__} is no message, as it has no role: give a Message, a dict with role and content, "
@@ -29,12 +29,19 @@ def from_vendor(value: object) -> Message:
     return found
 
 
-def _parse(data: dict[str, Any]) -> Message | None:
+def from_plain(data: dict[str, Any]) -> Message | None:
+    """Return a message from the fields of a vendor's object; None when it is no message."""
     if data.get("choices"):
         reply = data["choices"][0].get("message")  # a chunk of a stream has a delta instead
         return reply and _from_openai({**reply, "id": data.get("id"), "timestamp": data.get("created")})
     if data.get("object") == "response":
         return _from_response(data)
+    if isinstance(data.get("message"), dict) and "finish_reason" in data:  # a choice of a completion
+        return _from_openai(data["message"])
+    if data.get("type") == "function_call":
+        return _from_response({"output": [data], "id": data.get("id")})
+    if data.get("type") == "function_call_output":
+        return _from_call_output(data)
     if str(data.get("type")).removesuffix(_CHUNK).lower() in _LANGCHAIN_ROLES and "content" in data:
         return _from_langchain(data)
     if data.get("type") == "message" and isinstance(data.get("content"), list):
@@ -63,9 +70,17 @@ def _from_response(data: dict[str, Any]) -> Message:
     return _from_openai({**reply, "id": data.get("id"), "timestamp": data.get("created_at")})
 
 
+def _from_call_output(data: dict[str, Any]) -> Message:
+    """Return the result of a call in OpenAI's Responses API as a tool message."""
+    output = data.get("output")
+    content = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)
+    return _from_openai({"role": "tool", "content": content, "tool_call_id": data.get("call_id"), "id": data.get("id")})
+
+
 def _from_blocks(data: dict[str, Any]) -> Message:
     """Return a message that is made of blocks: Anthropic's, or a part of OpenAI's Responses API."""
-    blocks = [{**block, "type": "text"} if block.get("type") == "output_text" else block for block in data["content"]]
+    texts = ("output_text", "input_text")
+    blocks = [{**block, "type": "text"} if block.get("type") in texts else block for block in data["content"]]
     message = from_anthropic([{"role": data.get("role"), "content": blocks}])[-1]
     return Message.from_dict({**message.to_dict(), "message_id": data["id"]}) if data.get("id") else message
 

@@ -40,6 +40,7 @@ DEFAULT_MAX_ENTRIES = 1000
 WORKFLOW = "workflow_id"
 """The key in the metadata of a long-term value for the workflow whose session saved it."""
 _HEAP_SLACK = 64
+_MAX_FIELD = 1000  # characters of JSON
 
 
 @dataclass(slots=True)
@@ -208,7 +209,8 @@ class Values:
         copy = redact_value(name, copy_json(value))
         scope = make_scope(self._tenant, clean_text(agent, "agent_id"), session=session)
         # As metadata, so that `search_similar(filter_metadata=…)` selects by it.
-        labels = {"key": name, "agent_id": scope.agent, "type": str(kind), WORKFLOW: session}
+        kinds = {"type": str(kind), "memory_type": str(kind)}
+        labels = {**_fields_of(copy), "key": name, "agent_id": scope.agent, **kinds, WORKFLOW: session}
         metadata = {label: value for label, value in labels.items() if value is not None}
         options = check_options(scope, self._clock(), self._short_term_ttl, type=kind, source="save", metadata=metadata)
         self._memories().save(options, name, copy, value_to_text(name, copy))
@@ -229,6 +231,22 @@ class Values:
             return self._short_term().delete(Namespace(self._tenant, agent=agent), [key]) > 0
         scope = make_scope(self._tenant, clean_text(agent, "agent_id"))
         return self._memories().delete_key(scope, clean_text(key, "key"))
+
+
+def _fields_of(value: JSON, prefix: str = "") -> dict[str, JSON]:
+    """Return the fields of a value that can be filtered by; a field in another one has a name with dots.
+
+    Long texts are found by their words: a copy of them would only make the memory larger.
+    """
+    if not isinstance(value, dict):
+        return {}
+    found: dict[str, JSON] = {}
+    for name, part in value.items():
+        if isinstance(part, dict):
+            found |= _fields_of(part, f"{prefix}{name}.")
+        elif len(encode_json(part, name)) <= _MAX_FIELD:
+            found[f"{prefix}{name}"] = part
+    return found
 
 
 @dataclass(frozen=True, slots=True)

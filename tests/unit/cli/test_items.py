@@ -10,6 +10,7 @@ def test_items_are_put_shown_listed_and_deleted(memoranda: Memoranda) -> None:
     memoranda("items", "put", "users/ann", "car", "a red Volvo", "--no-index", "-u", "ann")
     memoranda("items", "put", "users/bo", "car", "a blue Fiat", "--ttl", "60")
     shown = memoranda.json("items", "show", "users/ann", "drink")
+    assert memoranda.json("items", "get", "users/ann", "drink") == shown
     assert (shown["namespace"], shown["key"], shown["value"]["year"]) == (["users", "ann"], "drink", 2024)
     assert [item["key"] for item in memoranda.json("items", "list", "users")] == ["car", "drink"]
     assert memoranda.json("items", "list", "users", "-q", "tea")[0]["key"] == "drink"
@@ -28,6 +29,8 @@ def test_items_are_put_shown_listed_and_deleted(memoranda: Memoranda) -> None:
         ("items", "delete", "users", "nothing"),
         ("items", "list", "--where", "[1]"),
         ("items", "put", "a//b", "k", "1"),
+        ("items", "put", "a", "k", "{bad"),
+        ("items", "put", "a", "k", ' ["bad"'),
         ("items", "put", "a", "k", "1", "--index", "x", "--no-index"),
     ],
 )

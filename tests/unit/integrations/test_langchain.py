@@ -62,7 +62,7 @@ def test_a_model_of_langchains_embeds(tmp_path: Path) -> None:
 
 def test_wrong_input_is_an_error_and_stores_nothing(memory: MemoryManager) -> None:
     store, values = MemorandaVectorStore(memory), MemorandaByteStore(memory)
-    with pytest.raises(InvalidInput, match="leave out embedding"):
+    with pytest.raises(InvalidInput, match="has its embedding model"):
         MemorandaVectorStore(memory, embedding=DeterministicFakeEmbedding(size=8))
     with pytest.raises(InvalidInput, match="as many"):
         store.add_texts(["a", "b"], ids=["1"])

@@ -105,7 +105,7 @@ def test_nested_filters_find_what_langgraphs_own_store_finds(memory: MemoryManag
 
 
 def test_wrong_use_is_an_error(memory: MemoryManager) -> None:
-    with pytest.raises(InvalidInput, match="leave out embed"):
+    with pytest.raises(InvalidInput, match="has its embedding model"):
         MemorandaStore(memory, index={"dims": 2, "embed": lambda texts: [[1.0, 0.0] for _ in texts]})
     store = MemorandaStore(memory)
     with pytest.raises(InvalidNamespaceError):

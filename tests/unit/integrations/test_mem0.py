@@ -146,6 +146,12 @@ def test_filter_holds(filters: dict[str, Any], held: bool) -> None:
         ({"user_id": " "}, "user_id is empty"),
         ({"n": 1}, "must name a user_id"),
         ("ann", "filters must be a dict"),
+        ({"user_id": "ann", "$or": [{"topic": "x"}]}, "use AND, OR, NOT"),
+        ({"user_id": "ann", "or": [{"topic": "x"}]}, "use AND, OR, NOT"),
+        ({"user_id": {"ne": "bob"}}, "name the owners themselves"),
+        ({"agent_id": {"nin": ["bob"]}}, "name the owners themselves"),
+        ({"OR": [{"user_id": {"contains": ""}}]}, "name the owners themselves"),
+        ({"OR": [{"user_id": "ann"}, {"topic": "x"}]}, "filters must name a user_id"),
     ],
 )
 def test_wrong_filter_is_an_error_also_in_an_empty_store(memory: Memory, filters: Any, message: str) -> None:

@@ -8,11 +8,22 @@ from typing import Any
 
 import pytest
 from anthropic.types import Message as AnthropicReply
+from langchain_core.messages import AIMessage as LangChainAIMessage
+from langchain_core.messages import ToolMessage
 from openai.types.chat import ChatCompletion, ChatCompletionChunk, ChatCompletionMessage
-from openai.types.responses import Response
+from openai.types.responses import Response, ResponseFunctionToolCall, ResponseReasoningItem
 from pydantic import BaseModel
 
-from memoranda import ConversationMemory, InvalidType, MemoryManager, Message, PersistentMemory, create_session
+from memoranda import (
+    ConversationMemory,
+    InvalidType,
+    MemoryManager,
+    Message,
+    PersistentMemory,
+    create_session,
+    from_anthropic,
+    from_openai,
+)
 from memoranda.messages.message import as_message
 from memoranda.testing.fakes import HashEmbedder
 
@@ -178,3 +189,44 @@ def test_a_model_that_is_no_message_is_an_error_that_names_the_converters() -> N
         as_message(3)
     with pytest.raises(InvalidType, match="Weather is no message"):
         ConversationMemory().add(Weather())
+
+
+def test_converters_convert_a_whole_reply() -> None:
+    for (message,) in (from_openai(openai_reply()), from_openai(openai_response()), from_anthropic(anthropic_reply())):
+        assert (message.role, TEXT in str(message.content)) == ("assistant", True)
+    assert from_openai([openai_reply()])[0].message_id == "chatcmpl-1"
+
+
+def test_output_of_a_response_becomes_its_messages_without_reasoning() -> None:
+    result = {"type": "function_call_output", "call_id": "c1", "output": "found"}
+    output = [{"type": "reasoning", "id": "r", "summary": []}, *openai_response().output, result]
+    said, call, found = from_openai(output)
+    assert (said.role, said.content) == ("assistant", TEXT)
+    assert [each.id for each in call.tool_calls or ()] == ["c1"]
+    assert (found.role, found.tool_call_id, found.content) == ("tool", "c1", "found")
+
+
+def test_parts_of_a_reply_are_messages_or_a_clear_error() -> None:
+    assert as_message(openai_reply().choices[0]).content == TEXT
+    call = ResponseFunctionToolCall(type="function_call", call_id="c1", name="look", arguments="{}")
+    assert [each.id for each in as_message(call).tool_calls or ()] == ["c1"]
+    with pytest.raises(InvalidType, match="from_openai"):
+        as_message(ResponseReasoningItem(type="reasoning", id="r", summary=[]))
+
+
+def test_objects_in_a_langchain_message_that_are_no_json_are_left_out() -> None:
+    messages = [
+        ToolMessage("found", tool_call_id="c1", artifact=object()),
+        LangChainAIMessage("found", additional_kwargs={"o": object()}, response_metadata={"seen": {object()}}),
+    ]
+    assert [as_message(message).content for message in messages] == ["found", "found"]
+    (message,) = from_openai([ChatCompletionMessage(role="assistant", content="found", extra=object())])  # type: ignore[call-arg]
+    assert message.content == "found"
+
+
+@pytest.mark.parametrize("wrong", [object(), 5, "text", b"bytes"])
+def test_adding_what_is_no_message_names_the_converters(wrong: Any) -> None:
+    memory = ConversationMemory()
+    with pytest.raises(InvalidType, match="from_openai"):
+        memory.add(wrong)
+    assert len(memory) == 0
