@@ -18,6 +18,10 @@ _SHORT: Final = 60
 _LONG: Final = 400
 _MANY: Final = 3
 """A container with more items is shown by their number."""
+_LINE: Final = 110
+"""How long the fields in a repr may be together; the rest is left out."""
+_LISTED: Final = 20
+"""How many items of a field are printed, a line each."""
 _CONTROLS: Final = re.compile("[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 _REASONS: Final = {
     "lexical": "its words",
@@ -65,10 +69,64 @@ def reason_name(arm: str) -> str:
 
 
 def short_repr(value: Any) -> str:
-    """Return the class of a dataclass and the fields that are not at their default, each cut."""
-    # A key is not cut: it is what other methods take.
-    shown = ", ".join(f"{name}={repr(item) if name == 'key' else _short(item)}" for name, item in _set_fields(value))
-    return f"{type(value).__name__}({shown})"
+    """Return the class of a dataclass and the fields that are not at their default, cut to one short line."""
+    shown: list[str] = []
+    for name, item in _set_fields(value):
+        # A key is not cut: it is what other methods take.
+        part = f"{name}={repr(item) if name == 'key' else _short(item)}"
+        if name != "key" and shown and len(", ".join([*shown, part])) > _LINE:
+            shown.append("…")
+            break
+        shown.append(part)
+    return f"{type(value).__name__}({', '.join(shown)})"
+
+
+def record_text(value: Any) -> str:
+    """Return a dataclass as text: its name, then a line for each field; one line where nothing in it has lines."""
+    name = _words(type(value).__name__).capitalize()
+    parts = list(_set_fields(value))
+    if len(parts) <= _MANY and not any(map(_has_items, dict(parts).values())):
+        return f"{name}: {_line_of_fields(parts) or 'nothing'}"
+    return "\n".join([name, *(line for field, item in parts for line in _field_lines(_words(field), item))])
+
+
+def _field_lines(name: str, item: Any) -> list[str]:
+    if not _has_items(item):
+        return [f"  {name}: {_line(item)}"]
+    if all(isinstance(each, int) for each in item):
+        return [f"  {name}: {one_line(', '.join(map(str, item)), _LONG)}"]
+    pairs = item.items() if isinstance(item, Mapping) else enumerate(item)
+    keyed = isinstance(item, Mapping)
+    lines = [f"    {one_line(key) + ': ' if keyed else ''}{_line(each)}" for key, each in list(pairs)[:_LISTED]]
+    return [f"  {name}:", *lines, *[f"    … and {len(item) - _LISTED:,} more"] * (len(item) > _LISTED)]
+
+
+def _has_items(item: object) -> bool:
+    return isinstance(item, list | tuple | Mapping) and not isinstance(item, Shown)
+
+
+def _line_of_fields(parts: Iterable[tuple[str, object]]) -> str:
+    return one_line(", ".join(f"{_words(name)} {_short_text(item)}" for name, item in parts), _LONG)
+
+
+def _line(item: Any) -> str:
+    """Return a value on one line, without the names of classes."""
+    if type(item).__str__ is Shown.__str__:
+        return _line_of_fields(_set_fields(item))
+    return one_line(_short_text(item), _LONG)
+
+
+def _short_text(item: Any) -> str:
+    if isinstance(item, bool):
+        return "yes" if item else "no"
+    if _has_items(item):
+        return plural(len(item), "item")
+    return _line(item) if type(item).__str__ is Shown.__str__ else str(_plain(item))
+
+
+def _words(name: str) -> str:
+    """Return the name of a class or field as words: "upkeep report", "dry run"."""
+    return re.sub("(?<=[a-z])(?=[A-Z])", " ", name).replace("_", " ").lower()
 
 
 def html_table(caption: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
@@ -89,18 +147,31 @@ def _set_fields(value: Any) -> Iterable[tuple[str, object]]:
     for each in fields(value):
         item = getattr(value, each.name)
         default = each.default if each.default is not MISSING else None
+        if each.default_factory is not MISSING:
+            default = each.default_factory()
         if each.repr and item != default and item not in ((), {}, []):
             yield each.name, item
 
 
 def _short(item: object) -> str:
+    if isinstance(item, Shown):
+        return repr(item) if len(repr(item)) <= _SHORT else f"<{_named(item)}>"
     if isinstance(item, str):
         return repr(one_line(item))
     if isinstance(item, Mapping):
-        return repr(dict(item)) if len(item) <= _MANY and len(repr(item)) <= _SHORT else f"<{len(item)} items>"
-    if isinstance(item, list | tuple) and (len(item) > _MANY or len(repr(item)) > 2 * _SHORT):
-        return f"<{len(item)} items>"
+        return repr(dict(item)) if len(item) <= _MANY and len(repr(item)) <= _SHORT else _counted(item)
+    if isinstance(item, list | tuple) and (len(item) > _MANY or len(repr(item)) > _SHORT):
+        return _counted(item)
     return repr(_plain(item))
+
+
+def _counted(items: Any) -> str:
+    return f"<{plural(len(items), 'item')}>"
+
+
+def _named(item: object) -> str:
+    number = getattr(item, "id", None)
+    return type(item).__name__ + (f" #{number}" if isinstance(number, int) else "")
 
 
 def _plain(item: object) -> object:
@@ -122,15 +193,78 @@ def _html_cell(cell: object) -> str:
 
 
 class Shown:
-    """Gives a value a short repr, and a table in a notebook. A dataclass must not make its own repr."""
+    """Gives a value a short repr, text to print, and a table in a notebook. A dataclass must not make its own repr."""
 
     __slots__ = ()
 
     def __repr__(self) -> str:
         return short_repr(self)
 
+    def __str__(self) -> str:
+        return record_text(self)
+
     def _repr_html_(self) -> str:
         return html_record(self)
+
+
+class ShownRecall(Shown):
+    """Gives a recall its repr, its text and its table."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return recall_repr(self)
+
+    def __str__(self) -> str:
+        return recall_text(self)
+
+    def _repr_html_(self) -> str:
+        return recall_html(self)
+
+
+def memory_repr(memory: Any) -> str:
+    """Return the id and the beginning of a memory, and who said it when."""
+    return f"Memory({_quoted(memory)}, {_origin(memory)})"
+
+
+def hit_repr(hit: Any) -> str:
+    """Return the score of a hit, and the beginning of its memory."""
+    return f"Hit({hit.score:.2f}, {_quoted(hit.memory)}, {_origin(hit.memory)})"
+
+
+def outcome_repr(outcome: Any) -> str:
+    """Return how a write ended, and the beginning of what was stored, or why it was not."""
+    why = f", {one_line(outcome.reason)!r}" if outcome.reason and outcome.memory is None else ""
+    return f"Outcome({outcome.status!r}{why if outcome.memory is None else f', {_quoted(outcome.memory)}'})"
+
+
+def fact_repr(fact: Any) -> str:
+    """Return the slot of a fact, its value and since when it holds."""
+    return f"Fact({one_line(fact.slot)!r}, {one_line(_value(fact))!r}, since {day_of(fact.since)})"
+
+
+def recall_repr(recall: Any) -> str:
+    """Return the question and the beginning of the best hits."""
+    first = "; ".join(repr(one_line(hit.content, 30)) for hit in recall.hits[:2])
+    more = "; …" if len(recall.hits) > 2 else ""
+    return f"Recall({one_line(recall.query, 40)!r}, {_found(recall)}{': ' if first else ''}{first}{more})"
+
+
+def _quoted(memory: Any) -> str:
+    return f"#{memory.id} {one_line(memory.content)!r}"
+
+
+def decision_text(decision: Any) -> str:
+    """Return what upkeep does with a memory, and why."""
+    which = "" if decision.id is None else f" #{decision.id}"
+    into = "" if decision.into is None else f" into #{decision.into}"
+    return f"{decision.action}{which}{into}: {one_line(decision.content)} — {one_line(decision.reason, _LONG)}"
+
+
+def store_text(store: Any) -> str:
+    """Return what was erased from one place."""
+    count = f" ({store.count:,})" if store.count else ""
+    return f"{store.store}: {store.status}{count}{f' — {one_line(store.detail, _LONG)}' if store.detail else ''}"
 
 
 def memory_text(memory: Any) -> str:
@@ -173,7 +307,7 @@ def recall_html(recall: Any) -> str:
             f"{hit.score:.2f}",
         )
         for n, hit in enumerate(recall.hits, 1)
-    ]
+    ] or [("", "no hits", "", "", "")]
     return html_table(f"{recall.query} ({_found(recall)})", ("", "memory", "when", "who", "score"), rows)
 
 
@@ -277,7 +411,7 @@ def context_repr(context: Any) -> str:
 def context_html(context: Any) -> str:
     """Return a text for a prompt as it is, for a notebook."""
     text = escape(_CONTROLS_IN_LINES.sub("\ufffd", str(context)))
-    title = f"{plural(len(context.hits), 'hit')}, {plural(context.tokens, 'token')}"
+    title = f"{plural(len(context.hits), 'hit')}, {plural(context.tokens, 'token')}" if context.hits else "no hits"
     return f'<div>{title}</div><pre style="white-space:pre-wrap;overflow-wrap:anywhere;color:inherit">{text}</pre>'
 
 

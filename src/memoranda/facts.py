@@ -51,7 +51,7 @@ class Fact(Record):
     """What less trusted sources said later."""
 
     _aliases = ("slot",)
-    __str__ = display.fact_text
+    __repr__, __str__ = display.fact_repr, display.fact_text
 
     @property
     def slot(self) -> str:

@@ -1,4 +1,4 @@
-"""Receipts of what was forgotten. This module imports only `memoranda.types`."""
+"""Receipts of what was forgotten."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, TypeAlias
 
+from memoranda import display
 from memoranda.recalls import AffectedRecall
 from memoranda.records import Record
 
@@ -23,6 +24,8 @@ class StoreReceipt(Record):
     status: ErasureStatus
     count: int = 0
     detail: str = ""
+
+    __str__ = display.store_text
 
 
 @dataclass(frozen=True, slots=True, repr=False)

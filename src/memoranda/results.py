@@ -212,6 +212,8 @@ class UpkeepDecision(Record):
     into: int | None = None
     """The memory that replaces it, if one does."""
 
+    __str__ = display.decision_text
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class UpkeepReport(Record):

@@ -135,7 +135,7 @@ class Memory(_WithEmbedding, Record):
     """When its text or another of its fields was last changed; None when never."""
 
     _aliases = ("memory_type", "timestamp", "importance_score", "created_at", "updated_at", "evidence", "embedding")
-    __str__ = display.memory_text
+    __repr__, __str__ = display.memory_repr, display.memory_text
 
     @property
     def embedding(self) -> list[float] | None:
@@ -240,11 +240,10 @@ class Hit(SummaryRecord):
     """What sources of another trust say instead."""
     strengths: tuple[float, ...] = ()  # how sure it is that each of `later` is about the same thing, 0…1
     _aliases = ("id", "content", "metadata", "message_id", "session", "type", "memory_type", "source", "superseded_by",
-                "timestamp", "importance_score", "similarity_score", "key", "embedding", "value",
-                "agent_id")  # fmt: skip
+                "timestamp", "importance_score", "similarity_score", "key", "embedding", "value", "agent_id")  # fmt: skip
     _plain = ("id", "content", "score", "similarity_score", "key", "value", "agent_id", "memory_type",
               "importance_score", "timestamp", "source", "session", "message_id", "metadata")  # fmt: skip
-    __str__ = display.hit_text
+    __repr__, __str__ = display.hit_repr, display.hit_text
     value = property(lambda self: self.memory.value)
     agent_id = property(lambda self: self.memory.agent)
 
@@ -362,7 +361,7 @@ class WhyNot(Record):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Recall(display.Shown, Sequence[Hit]):
+class Recall(display.ShownRecall, Sequence[Hit]):
     """The result of a `recall`: hits, best first, and information about the result itself."""
 
     hits: tuple[Hit, ...]
@@ -377,9 +376,6 @@ class Recall(display.Shown, Sequence[Hit]):
     """Set when the call had `explain=True`."""
     head: int = 0
     """The number of the latest change in the store that the answer saw."""
-
-    __str__ = display.recall_text
-    _repr_html_ = display.recall_html
 
     def __len__(self) -> int:
         return len(self.hits)
@@ -422,7 +418,7 @@ class Outcome(Record):
     queued: str = ""
     """Why a language model has yet to read the message; empty when it has, or when none is used."""
 
-    __str__ = display.outcome_text
+    __repr__, __str__ = display.outcome_repr, display.outcome_text
 
 
 @dataclass(frozen=True, slots=True, repr=False)

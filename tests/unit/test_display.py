@@ -1,14 +1,28 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime
+from enum import Enum
 from html.parser import HTMLParser
 from pathlib import Path
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import pytest
 
-from memoranda import MemoryManager, Message
-from memoranda.display import one_line, plural
+import memoranda
+from memoranda import (
+    AgentCallMsg,
+    MemoryManager,
+    Message,
+    MessageContent,
+    ToolCallMsg,
+    UpkeepDecision,
+    UpkeepReport,
+)
+from memoranda.display import Shown, one_line, plural
 
 HOSTILE = "<script>alert('x')</script> & \"quoted\" \x1b[31mred\x1b[0m \u202edesrever\u202c " + "w" * 10_000
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -55,6 +69,8 @@ def test_printed_recall_reads_like_an_answer(manager: MemoryManager) -> None:
 
 def test_printed_recall_without_hits_says_so(manager: MemoryManager) -> None:
     assert str(manager.recall("tea", user="bob")).startswith("tea (nothing found, answerable ")
+    assert "no hits" in _Tags(manager.recall("tea", user="bob")._repr_html_()).text
+    assert "no hits" in _Tags(manager.context("tea", user="bob")._repr_html_()).text
 
 
 def test_replaced_memory_says_until_when_it_held(manager: MemoryManager) -> None:
@@ -78,7 +94,7 @@ def test_reprs_are_short_and_name_what_matters(manager: MemoryManager) -> None:
         manager.check(),
     ]
     for value in values:
-        assert len(repr(value)) < 600, repr(value)
+        assert len(repr(value)) <= 160, repr(value)
         assert repr(value).startswith(f"{type(value).__name__}(")
         assert "\n" not in repr(value)
     assert repr(facts) == "<1 fact: Nora/city: Ghent (since 2026-02-03; before: Hamburg)>"
@@ -144,10 +160,70 @@ def test_line_is_cut_after_control_characters_are_gone() -> None:
 
 def test_lists_of_facts_and_conflicts_are_tables_in_a_notebook(manager: MemoryManager) -> None:
     manager.remember("Nora lives in Lyon.", user="nora", source="https://example.org/<b>page</b>")
-    for found, words in ((manager.facts(user="nora"), "Hamburg"), (manager.conflicts(user="nora"), "Lyon")):
-        html = _Tags(found._repr_html_())  # type: ignore[attr-defined]
+    lists: tuple[Any, ...] = manager.facts(user="nora"), manager.conflicts(user="nora")
+    for found, words in zip(lists, ("Hamburg", "Lyon"), strict=True):
+        html = _Tags(found._repr_html_())
         assert {"table", "caption", "td"} <= html.tags
         assert "b" not in html.tags
         assert words in html.text
         assert html.open == []
         assert len(repr(found)) < 400
+
+
+def _small(kind: Any) -> Any:
+    """Return a small value of a type: one item in each container, the first of several choices."""
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin is Literal:
+        return arguments[0]
+    if origin in (Union, UnionType):
+        return _small(arguments[0])
+    if origin is tuple:
+        return tuple(_small(each) for each in arguments if each is not Ellipsis)
+    if origin is dict:
+        return {"one": _small(arguments[1])}
+    if is_dataclass(kind):
+        hints = get_type_hints(kind)
+        return kind(**{each.name: _small(hints[each.name]) for each in fields(kind) if each.init})  # type: ignore[operator]
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return next(iter(kind))
+    plain = {int: 1, float: 0.5, bool: True, str: "green tea", datetime: NOON, Path: Path("memories.db")}
+    return plain.get(kind, "green tea")
+
+
+def _result_types() -> list[type]:
+    exported = (getattr(memoranda, name) for name in memoranda.__all__)
+    found = {each for each in exported if isinstance(each, type) and issubclass(each, Shown)}
+    messages = {Message, AgentCallMsg, MessageContent, ToolCallMsg}  # what callers write, not results
+    return sorted(found - messages, key=lambda each: each.__name__)
+
+
+@pytest.mark.parametrize("kind", _result_types(), ids=lambda kind: kind.__name__)
+def test_result_has_a_short_repr_and_prints_as_text(kind: type) -> None:
+    value = _small(kind)
+    assert repr(value).startswith(f"{kind.__name__}(")
+    assert len(repr(value)) <= 160, repr(value)
+    assert "\n" not in repr(value)
+    assert not re.search(r"\b[A-Z]\w+\(|<[A-Z]|datetime", str(value)), str(value)
+    assert "1 items" not in repr(value) + str(value)
+
+
+def test_printed_report_lists_what_was_done(manager: MemoryManager) -> None:
+    decision = UpkeepDecision("merge", "merged", 3, "I like tea.", "says the same", 7)
+    report = UpkeepReport(12, (decision,), dry_run=True)
+    assert str(report).splitlines() == [
+        "Upkeep report",
+        "  examined: 12",
+        "  decisions:",
+        "    merged #3 into #7: I like tea. — says the same",
+        "  dry run: yes",
+    ]
+    receipt = str(manager.forget(user="nora", dry_run=True))
+    assert receipt.startswith("Forget receipt\n  ids: ")
+    assert "ids: 1, 2\n" in receipt
+
+
+def test_repr_of_a_recall_shows_what_was_found(manager: MemoryManager) -> None:
+    recall = manager.recall("Where does Nora live?", user="nora", limit=1)
+    assert repr(recall).startswith("Recall('Where does Nora live?', 1 hit, answerable ")
+    assert repr(recall).endswith(": 'I moved to Ghent.')")
+    assert repr(recall[0]) == f"Hit({recall[0].score:.2f}, #{recall[0].id} 'I moved to Ghent.', Nora, 2026-02-03)"
