@@ -240,7 +240,8 @@ class Hit(SummaryRecord):
     """What sources of another trust say instead."""
     strengths: tuple[float, ...] = ()  # how sure it is that each of `later` is about the same thing, 0…1
     _aliases = ("id", "content", "metadata", "message_id", "session", "type", "memory_type", "source", "superseded_by",
-                "timestamp", "importance_score", "similarity_score", "key", "embedding", "value", "agent_id")  # fmt: skip
+                "timestamp", "importance_score", "similarity_score", "key", "embedding", "value",
+                "agent_id")  # fmt: skip
     _plain = ("id", "content", "score", "similarity_score", "key", "value", "agent_id", "memory_type",
               "importance_score", "timestamp", "source", "session", "message_id", "metadata")  # fmt: skip
     __repr__, __str__ = display.hit_repr, display.hit_text
