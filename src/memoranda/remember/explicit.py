@@ -21,9 +21,9 @@ _HARMLESS: Final = re.compile(
     r"|from (?-i:[A-Z])\w+|as (?:an?|the|of|head|ceo|cto|my|our) [\w -]+|(?:instead of|rather than) [\w -]+"
     r"|for (?:good|work|school|college|real|ever)|for (?:an?|my|his|her|the|our) (?:new )?job|full[- ]time|part[- ]time"
     r"|now(?! and (?:then|again)\b)|already|officially|finally|again|instead|permanently|recently|just|yet|today"
-    r"|yesterday|tonight|any ?more|these days|nowadays|currently|earlier|ago|later|early|late|this|last|next|since|from|on|in|at|by|of"
-    r"|about|around|starting|effective|please|thanks?|too|and|but|so|then|the|an?|few|couple|two|three|\d+|am|pm"
-    r"|(?:week|month|year|day|morning|evening|summer|spring|autumn|winter|noon|midnight)s?)\b",
+    r"|yesterday|tonight|any ?more|these days|nowadays|currently|earlier|ago|later|early|late|this|last|next|since"
+    r"|from|on|in|at|by|of|about|around|starting|effective|please|thanks?|too|and|but|so|then|the|an?|few|couple|two|three|\d+"
+    r"|am|pm|(?:week|month|year|day|morning|evening|summer|spring|autumn|winter|noon|midnight)s?)\b",
     re.I,
 )
 # "Because of the rent, but not for long": what is joined to a reason is no part of it.
