@@ -19,7 +19,7 @@ from memoranda.remember.claim_patterns import PARTS, PREVIOUS, ClaimPattern, pos
 from memoranda.remember.clauses import Clause, blank_foreign, find_clauses
 from memoranda.remember.commitments import find_commitments
 from memoranda.remember.explicit import stands_alone
-from memoranda.remember.lexicon import NOW, TAKEN_BACK
+from memoranda.remember.lexicon import CHANGE_TAKEN_BACK, NOW, TAKEN_BACK
 from memoranda.remember.values import (
     PREFERENCE,
     Reading,
@@ -184,30 +184,39 @@ def _changes(claim: Claim) -> bool:
 
 def _take_back(claims: list[Claim], utterance: Utterance) -> Iterator[Claim]:
     """Yield the claims without those that the same text takes back, and that it takes back what was said before it."""
-    found = TAKEN_BACK.search(blank_foreign(utterance.text)) if _is_person(utterance) else None
+    text = blank_foreign(utterance.text) if _is_person(utterance) else ""
+    found = TAKEN_BACK.search(text)
     if found is None:
         yield from claims
+        if CHANGE_TAKEN_BACK.fullmatch(text):
+            yield _retraction(utterance, (0, len(text)), only_change=True)
         return
-    offset, said_at = utterance.span[0], utterance.said_at
+    offset = utterance.span[0]
     start, end = offset + found.start(), offset + found.end()
-    after = blank_foreign(utterance.text)[found.end() :]
+    after = text[found.end() :]
     about = after if found[0].endswith(_TAKE_BACKS) else utterance.text[found.start() :]
     if has_content(after, ()) and _ABOUT_SELF.search(about) is None and not any(c.span[0] >= end for c in claims):
         yield from claims  # "just kidding about the film" takes back nothing about the speaker
         return
     yield from (claim for claim in claims if claim.span[1] > start)
     if not has_content(utterance.text[: found.start()], ()) or not any(claim.span[1] <= start for claim in claims):
-        yield Claim(
-            utterance.speaker,
-            ANY_ATTRIBUTE,
-            utterance.text[found.start() : found.end()],
-            (start, end),
-            said_at,
-            said_at,
-            holds=False,
-            trust=utterance.role,
-            operation="retract",
-        )
+        yield _retraction(utterance, found.span())
+
+
+def _retraction(utterance: Utterance, span: Span, *, only_change: bool = False) -> Claim:
+    offset, said_at = utterance.span[0], utterance.said_at
+    return Claim(
+        utterance.speaker,
+        ANY_ATTRIBUTE,
+        utterance.text[slice(*span)],
+        (offset + span[0], offset + span[1]),
+        said_at,
+        said_at,
+        holds=False,
+        single=only_change,
+        trust=utterance.role,
+        operation="retract",
+    )
 
 
 def _claims_in(clause: Clause, utterance: Utterance, events: Sequence[Mention]) -> Iterator[Claim]:

@@ -15,6 +15,7 @@ from memoranda.fence import find_recalled_spans
 from memoranda.redaction import default_redactor, find_secrets
 from memoranda.remember.base import KnownMatch, KnownTexts, Rule, Utterance, Verdict
 from memoranda.remember.echoes import merge_spans
+from memoranda.remember.lexicon import CHANGE_TAKEN_BACK, TAKEN_BACK
 from memoranda.remember.small_talk import is_bare_answer, is_brief_statement, is_noise
 from memoranda.shown_ids import IdText
 from memoranda.text import Span, first_content_words, first_words, has_content, is_name_of, sentence_spans, words_of
@@ -211,6 +212,8 @@ def _says_something(utterance: Utterance, context: DialogueContext) -> bool:
     """Return whether a text is more than pleasantries. Being short is no sign of them: "I got the job!"."""
     text = utterance.text
     if has_content(text, context.names) or find_mentions(text, utterance.said_at):
+        return True
+    if TAKEN_BACK.search(text) or CHANGE_TAKEN_BACK.fullmatch(text):
         return True
     return is_brief_statement(text, context.names) or (context.after_question and is_bare_answer(text))
 

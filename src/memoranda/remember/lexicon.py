@@ -74,6 +74,21 @@ TAKEN_BACK: Final = re.compile(
     re.I,
 )
 """Takes back what the speaker said before: in the same message, or else in the one before it."""
+_DOUBT = r"(?:no+|nope|nah|wait|hold on|actually|not really)"
+_AROUND = r"(?:ha(?:ha)+h?|lol|oh|ok|okay|well|sorry|hey|gotcha|got you|of course|obviously|just|only|all)"
+CHANGE_TAKEN_BACK: Final = re.compile(
+    rf"\W*(?:(?:{_DOUBT}|{_AROUND})\b\W*)*(?:"
+    r"april fools?(?:['’]s?)?(?: day)?|not true|i (?:lied|never did)|i (?:made (?:it|that) up|take (?:it|that) back)"
+    r"|(?:messing|fooling|joking|kidding|teasing|playing|pulling|winding)\b(?: (?:with|around|you|your|leg|up))*"
+    r"|(?:it|that|this)(?:['’]s| is| was)(?: (?:all|just|only))* (?:a (?:joke|lie|prank)|not true|untrue|false|wrong|nonsense|made up)"
+    r"|(?:it|that|this) (?:isn['’]t|wasn['’]t) true"
+    # After a mere "no" these may answer a question.
+    r"|(?:wait|hold on|actually|not really|nah)\b\W*(?:no\b\W*)?(?:(?:i|we) (?:didn['’]t|did not|haven['’]t|have not)"
+    r"|(?:i['’]m|i am|we['’]re|we are) (?:not|still (?:in|at) (?-i:[A-Z])\w+)|(?:i|we) still (?:live|work) (?:in|at) (?-i:[A-Z])\w+)"
+    rf")(?:\W+(?:{_AROUND}|i (?:lied|made (?:it|that) up|was (?:just |only )?(?:joking|kidding)|didn['’]t))\b)*\W*",
+    re.I,
+)
+"""A whole message that can only take back a change, in the message before it: "No wait, I didn't"."""
 QUESTION: Final = re.compile(
     r"^\W*(?:(?:and|but|so|then|also)\s+)?(?:if|imagine|suppose|pretend|what if)\b|\bif (?:i|we)\b|(?<!\w)(?!.*\bguess wh)[^?]*\?\W*$",
     re.I,

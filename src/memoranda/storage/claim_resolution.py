@@ -321,8 +321,10 @@ def _bind_retraction(claim: Claim, known: Sequence[StoredClaim]) -> list[Claim]:
         return [claim]
     last = max(own, key=lambda stored: (stored.as_made().said_at, stored.memory.id)).memory.id
     made = [stored.as_made() for stored in own if stored.memory.id == last]
+    # A retraction that is `single` fits only a change: "No wait, I didn't" does not take back "I like jazz".
+    unfit = ("retract", "state", "event") if claim.single else ("retract",)
     recent = [
-        each for each in made if claim.said_at - each.said_at <= _TAKEN_BACK_WITHIN and each.operation != "retract"
+        each for each in made if claim.said_at - each.said_at <= _TAKEN_BACK_WITHIN and each.operation not in unfit
     ]
     return [
         replace(claim, subject=each.subject, attribute=each.attribute, value=each.value, single=each.single)

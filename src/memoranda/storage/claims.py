@@ -74,7 +74,8 @@ class Claim:
     holds: bool = True
     """False for a denial: "I don't eat meat", "I no longer work at Acme"."""
     single: bool = False
-    """Whether a subject has one value at a time, so that a newer value replaces an older one."""
+    """Whether a subject has one value at a time, so that a newer value replaces an older one; of a retraction, whether
+    it takes back only a change."""
     trust: str = "user"
     operation: Operation = "state"
     """Only an explicit change ("update", "end", "correct") may hide what was said before."""

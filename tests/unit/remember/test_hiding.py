@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from memoranda import MemoryManager
+from memoranda import MemoryManager, Message
 from memoranda.testing.fakes import HashEmbedder
 from tests.fake_clock import FakeClock
 from tests.unit.remember.test_updates import SAID, ended_by, say
@@ -126,3 +126,43 @@ def test_value_of_another_kind_hides_nothing(manager: MemoryManager, older: str,
 )
 def test_value_of_the_same_kind_hides(manager: MemoryManager, older: str, newer: str) -> None:
     assert hides(manager, older, newer)
+
+
+@pytest.mark.parametrize(
+    "back",
+    [
+        "That wasn't true, I lied.",
+        "That's not true, I made that up.",
+        "Lol, only teasing you.",
+        "April Fools' Day!",
+        "Just pulling your leg!",
+        "Wait, no, I haven't.",
+        "It was all made up, sorry.",
+        "Nah, I'm still in Ghent.",
+    ],
+)
+@pytest.mark.parametrize(
+    ("older", "newer"), [("I live in Ghent.", "I moved to Porto."), ("I own a kayak.", "I sold the kayak.")]
+)
+def test_change_that_is_taken_back_hides_nothing(manager: MemoryManager, older: str, newer: str, back: str) -> None:
+    first = say(manager, older, 0)
+    changed = say(manager, newer, 9)
+    assert ended_by(manager, first) == changed
+    say(manager, back, 9.01)
+    assert ended_by(manager, first) is None
+
+
+@pytest.mark.parametrize(
+    "text", ["No, I didn't.", "Well, I still have the keys.", "I'm not tired.", "That's true.", "Haha!"]
+)
+def test_other_answers_take_no_change_back(manager: MemoryManager, text: str) -> None:
+    first = say(manager, "I live in Ghent.", 0)
+    changed = say(manager, "I moved to Porto.", 9)
+    manager.remember(Message("user", text, timestamp=SAID + timedelta(days=9.01), name="Ana"), user="ana")
+    assert ended_by(manager, first) == changed
+
+
+def test_words_that_fit_a_change_take_back_no_statement(manager: MemoryManager) -> None:
+    say(manager, "I like jazz.", 0)
+    say(manager, "Wait, actually I haven't.", 0.01)
+    assert [(fact.value, fact.holds) for fact in manager.facts(user="ana")] == [("jazz", True)]
