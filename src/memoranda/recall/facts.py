@@ -6,6 +6,7 @@ Facts are read from the claims of the stored memories by the rules that decide w
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -28,10 +29,12 @@ from memoranda.storage.claims import (
 )
 from memoranda.storage.past import reworded_since
 from memoranda.storage.supersession import MadeClaim, fold_value, replay, told_at
+from memoranda.text import query_terms
 from memoranda.types import JSON, Clock, Memory, Scope, trust_rank
 
 _NO_FACTS: Final = frozenset((ANY_ATTRIBUTE, "says", "will"))
 """Attributes of claims that fill no slot of their own."""
+_POINTING: Final = re.compile(r"\b(?:mine|yours|his|hers|ours|theirs|it|that|this|them|those)\b", re.I)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,17 @@ class _Known:
 
     def is_true_at(self, moment: datetime) -> bool:
         return self.since <= moment and (self.until is None or self.until > moment)
+
+    @property
+    def says_what(self) -> bool:
+        """Whether it names a value, denies one, or is a plain habit: "I smoke", but not "I drink mine black"."""
+        claim = self.claim
+        if claim.value or not claim.holds:
+            return True
+        start = self.memory.evidence[0] if self.memory.evidence else 0
+        said = self.memory.content[claim.span[0] - start : claim.span[1] - start]
+        named = query_terms(said)
+        return not _POINTING.search(said) and named[-1:] == query_terms(claim.attribute)[-1:]
 
     @property
     def made(self) -> MadeClaim:
@@ -167,7 +181,7 @@ def _resolve(stored: Sequence[StoredClaim]) -> list[_Known]:
 
 def _facts_of(slot: Sequence[_Known], moment: datetime) -> Iterator[Fact]:
     """Yield the values of a slot at a moment: one for an attribute with one value at a time, else one for each."""
-    true_then = [known for known in slot if known.is_true_at(moment) and not known.claim.reported]
+    true_then = [known for known in slot if known.is_true_at(moment) and not known.claim.reported and known.says_what]
     if any(known.claim.single for known in true_then):
         affirmed = [known for known in true_then if known.claim.holds and not _is_denied(known, true_then)] or true_then
         groups = [affirmed] if affirmed else []

@@ -39,6 +39,11 @@ _AFTER: Final = re.compile(
     r"|\((?:[^()\n]{0,80}, )?\d{4}-\d\d-\d\d\))\Z"
 )
 _LEAD_IN: Final = re.compile(r"^[^\n:]{1,60}:\s+(?P<bullet>[-*•–]\s+)?(?=\S)")
+_QUOTING: Final = re.compile(
+    r"\b(?:i|you|we)\b.*\b(?:told|said|mentioned|noted|wrote|remember|recall)|\b(?:memory|memories|notes?|recalled|remembered)\b",
+    re.IGNORECASE,
+)
+"""Words before a colon that say that a text is quoted: "As you told me: …"."""
 _JSON: Final = re.compile(r"\s*(?:```\w*\s*)?(?P<json>[\[{].*[\]}])\s*(?:```)?\s*\Z", re.DOTALL)
 _JSON_TEXT: Final = re.compile(r'"(?:[^"\\\n]|\\.)*"')
 _AFTER_LENGTH: Final = 1_000
@@ -84,7 +89,7 @@ class EchoIndex:
         if not self._by_start or not utterance.text.strip():
             return []
         if texts := _json_texts(utterance.text):
-            is_echo = all(self._is_echo(text, utterance) for text in texts)
+            is_echo = all(self._is_echo(f'"{text}"', utterance) for text in texts)
             return [(0, len(utterance.text))] if is_echo else []
         parts = list_parts(utterance)
         echoes = [part for part in parts if self._is_echo(utterance.text[slice(*part)], utterance)]
@@ -97,9 +102,10 @@ class EchoIndex:
         if self._repeats_known(part, utterance):
             return True
         lead = _LEAD_IN.match(part)  # "From my notes: - Ana: I live in Porto [#1]"
-        if lead is None or not (lead["bullet"] or utterance.role != "user"):
+        if lead is None or not (lead["bullet"] or utterance.role != "user" or _QUOTING.search(lead[0])):
             return False
-        return self._repeats_known(part[lead.start("bullet") if lead["bullet"] else lead.end() :], utterance)
+        rest = part[lead.start("bullet") if lead["bullet"] else lead.end() :]
+        return self._repeats_known(f'"{rest}"' if _QUOTING.search(lead[0]) else rest, utterance)
 
     def _repeats_known(self, part: str, utterance: Utterance) -> bool:
         core, is_cut = strip_decoration(part)

@@ -288,3 +288,15 @@ class TestOneMessage:
         say(manager, text)
         facts = {fact.slot: fact.value for fact in manager.facts(user="ana")}
         assert facts[slot] == value
+
+
+@pytest.mark.parametrize("text", ["I drink mine black.", "I drink mine.", "I started drinking more water."])
+def test_habit_without_a_value_that_the_words_go_on_to_name_is_no_fact(manager: MemoryManager, text: str) -> None:
+    say(manager, text, user="ben")
+    assert manager.facts(user="ben") == []
+
+
+@pytest.mark.parametrize(("text", "holds"), [("I smoke.", True), ("I smoke again.", True), ("I don't drink.", False)])
+def test_plain_habit_is_a_fact(manager: MemoryManager, text: str, holds: bool) -> None:
+    say(manager, text, user="ben")
+    assert [(fact.value, fact.holds) for fact in manager.facts(user="ben")] == [("", holds)]
