@@ -111,7 +111,7 @@ def _line_of_fields(parts: Iterable[tuple[str, object]]) -> str:
 
 def _line(item: Any) -> str:
     """Return a value on one line, without the names of classes."""
-    if type(item).__str__ is Shown.__str__:
+    if _has_own_fields(item):
         return _line_of_fields(_set_fields(item))
     return one_line(_short_text(item), _LONG)
 
@@ -121,7 +121,13 @@ def _short_text(item: Any) -> str:
         return "yes" if item else "no"
     if _has_items(item):
         return plural(len(item), "item")
-    return _line(item) if type(item).__str__ is Shown.__str__ else str(_plain(item))
+    return _line(item) if _has_own_fields(item) else str(_plain(item))
+
+
+def _has_own_fields(item: Any) -> bool:
+    """Whether a value is printed by its fields, as its class has no text of its own."""
+    printed: object = type(item).__str__
+    return printed is Shown.__str__
 
 
 def _words(name: str) -> str:
@@ -298,7 +304,7 @@ def hit_notes(hit: Any) -> list[str]:
 
 def recall_html(recall: Any) -> str:
     """Return what was found as a table for a notebook."""
-    rows = [
+    rows: list[Sequence[object]] = [
         (
             n,
             " ".join([hit.content, *hit_notes(hit)]),

@@ -70,10 +70,11 @@ def to_json(value: object) -> JSON:
         return value.isoformat()
     if isinstance(value, str | PathLike):
         return str(value)
-    if isinstance(value, dict):
-        return {str(key): to_json(item) for key, item in value.items()}
+    # Some are dicts too, which hold only a part of their fields.
     if dataclasses.is_dataclass(value):
         return {field.name: to_json(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, dict):
+        return {str(key): to_json(item) for key, item in value.items()}
     assert isinstance(value, Iterable), value
     return [to_json(item) for item in value]
 

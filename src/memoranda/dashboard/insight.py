@@ -6,7 +6,7 @@ import json
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import date, datetime, tzinfo
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -70,8 +70,8 @@ class Insight:
         self._reading = threading.Lock()
         self._pipeline: RecallPipeline | None = None
 
-    def overview(self, *, with_users: bool, zone: str = "UTC") -> Overview:
-        """Return the numbers of the first page, by days of a time zone.
+    def overview(self, scope: Scope | None = None, *, zone: str = "UTC") -> Overview:
+        """Return the numbers of the first page, by days of a time zone: of a scope, or of the whole tenant.
 
         They are read again only after a change or a recall, and on another day.
         """
@@ -80,16 +80,24 @@ class Insight:
         latest = self._read(lambda tx: tx.execute(select(func.max(recalls.c.number))).scalar() or 0)
         days = overview.find_zone(zone)
         today = self._manager._components.clock().astimezone(days).date()
-        key = (opened.store.head(PartitionKey(self._tenant, ANY)), latest, with_users, days, today)
+        key = (opened.store.head(PartitionKey(self._tenant, ANY)), latest, scope, days, today)
         with self._reading:
             if self._cached is None or self._cached[0] != key:
-                found = self._read(lambda tx: self._numbers.read(tx, with_users=with_users, zone=days, today=today))
-                self._cached = (key, found)
-            return replace(self._cached[1], last_upkeep=self._last_upkeep())
+                self._cached = (key, self._read(lambda tx: self._read_numbers(tx, scope, days, today)))
+            return replace(self._cached[1], last_upkeep=self._last_upkeep(whole=scope is None))
 
-    def _last_upkeep(self) -> LastUpkeep | None:
+    def _read_numbers(self, tx: ReadTransaction, scope: Scope | None, zone: tzinfo, today: date) -> Overview:
+        if scope is not None:
+            return overview.read_scope(tx, scope, zone, today)
+        return self._numbers.read(tx, zone=zone, today=today)
+
+    def _last_upkeep(self, *, whole: bool) -> LastUpkeep | None:
+        """Return when upkeep ran; how much it did is told only where the whole tenant is looked at."""
         found = self._open().store.get_meta(last_run_key(self._tenant))
-        return None if found is None else build(LastUpkeep, json.loads(found))
+        if found is None:
+            return None
+        run = build(LastUpkeep, json.loads(found))
+        return run if whole else replace(run, examined=None, changes=None, problems=None)
 
     def states(self, scope: Scope) -> MemoryStates:
         """Return how many memories are in which state."""

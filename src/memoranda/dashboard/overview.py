@@ -13,12 +13,12 @@ from statistics import median
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from sqlalchemy import Integer, cast, func, select
+from sqlalchemy import ColumnElement, Integer, cast, func, select
 
 from memoranda.dashboard.results import GrowthDay, MemoryStates, NamedCount, Overview, RecallDay
 from memoranda.storage.base import ReadTransaction, chunked
 from memoranda.storage.read import scan_conditions
-from memoranda.storage.rows import from_micros
+from memoranda.storage.rows import from_micros, in_scope, scope_columns
 from memoranda.storage.schema import changes, counters, memories, recalls
 from memoranda.types import Scope
 
@@ -44,8 +44,8 @@ class OverviewReader:
         self._changes: dict[int, Counter[str]] = defaultdict(Counter)
         self._recalls: dict[int, _RecallTime] = {}
 
-    def read(self, tx: ReadTransaction, *, with_users: bool, zone: tzinfo = UTC, today: date | None = None) -> Overview:
-        """Return the numbers, by days of a time zone up to today; users are named only when that is allowed."""
+    def read(self, tx: ReadTransaction, *, zone: tzinfo = UTC, today: date | None = None) -> Overview:
+        """Return the numbers of the whole tenant, by days of a time zone up to today."""
         types, agents = _counted(tx, self._tenant, "type"), _counted(tx, self._tenant, "agent")
         users = _count_users(tx, self._tenant)
         named = [agent for agent in agents if agent.name]
@@ -58,7 +58,7 @@ class OverviewReader:
             executions=sum(each.memories for each in _counted(tx, self._tenant, "execution")),
             by_type=tuple(types),
             by_agent=tuple(named[:_LISTED]),
-            by_user=tuple(users[:_LISTED]) if with_users else (),
+            by_user=tuple(users[:_LISTED]),
             growth=_growth(self._changes, zone, today),
             recalls=_recall_days(self._recalls.values(), zone),
             zone=str(zone),
@@ -68,23 +68,67 @@ class OverviewReader:
     def _read_changes(self, tx: ReadTransaction) -> None:
         """Add the changes since the last reading: rows of the log are never changed or removed."""
         head: int = tx.execute(select(func.coalesce(func.max(_H.seq), 0))).scalar_one()
-        part = cast(_H.at / (_SLICE_SECONDS * 1_000_000), Integer)
-        new = (_H.seq > self._head, _H.seq <= head)
-        query = select(part, _H.op, func.count()).where(*new, _H.tenant == self._tenant, _H.op.in_(("add", "remove")))
-        for number, op, count in tx.execute(query.group_by(part, _H.op)):
-            self._changes[int(number)][op] += count
+        new = (_H.seq > self._head, _H.seq <= head, _H.tenant == self._tenant)
+        for number, counts in _count_changes(tx, *new).items():
+            self._changes[number].update(counts)
         self._head = head
 
     def _read_recalls(self, tx: ReadTransaction) -> None:
-        newest = select(_R.number).where(_R.tenant == self._tenant).order_by(_R.number.desc()).limit(_NEWEST_RECALLS)
-        numbers = list(tx.scalars(newest))
+        numbers = _newest_recalls(tx, _R.tenant == self._tenant)
         kept = {number: self._recalls[number] for number in numbers if number in self._recalls}
-        for part in chunked([number for number in numbers if number not in kept]):
-            query = select(_R.number, _R.asked_at, _R.answer).where(_R.number.in_(part))
-            for number, asked_at, packed in tx.execute(query):
-                answer = json.loads(zlib.decompress(packed))
-                kept[number] = _RecallTime(from_micros(asked_at), answer["elapsed_ms"], answer["answerable"])
-        self._recalls = kept
+        self._recalls = kept | _read_answers(tx, [number for number in numbers if number not in kept])
+
+
+def read_scope(tx: ReadTransaction, scope: Scope, zone: tzinfo = UTC, today: date | None = None) -> Overview:
+    """Return the numbers of one scope: what it holds, and nothing about the memories of others."""
+    user = scope_columns(scope)["user"]
+    changed = _count_changes(tx, _H.tenant == scope.tenant, _H.user == user)
+    asked = _newest_recalls(tx, _R.tenant == scope.tenant, _R.user == user, _R.all_users == 0)
+    types, agents = _count_memories(tx, scope, _M.type), _count_memories(tx, scope, _M.agent)
+    named = [agent for agent in agents if agent.name]
+    return Overview(
+        memories=sum(kind.memories for kind in types),
+        users=int(bool(types) and user != ""),
+        agents=len(named),
+        executions=0,
+        by_type=tuple(types),
+        by_agent=tuple(named[:_LISTED]),
+        by_user=(),
+        growth=_growth(changed, zone, today),
+        recalls=_recall_days(_read_answers(tx, asked).values(), zone),
+        zone=str(zone),
+        head=tx.execute(select(func.coalesce(func.max(_H.seq), 0))).scalar_one(),
+    )
+
+
+def _count_changes(tx: ReadTransaction, *conditions: ColumnElement[bool]) -> dict[int, Counter[str]]:
+    """Return how many memories were added and removed, by the quarter of an hour."""
+    part = cast(_H.at / (_SLICE_SECONDS * 1_000_000), Integer)
+    query = select(part, _H.op, func.count()).where(*conditions, _H.op.in_(("add", "remove")))
+    found: dict[int, Counter[str]] = defaultdict(Counter)
+    for number, op, count in tx.execute(query.group_by(part, _H.op)):
+        found[int(number)][op] += count
+    return found
+
+
+def _newest_recalls(tx: ReadTransaction, *conditions: ColumnElement[bool]) -> list[int]:
+    return list(tx.scalars(select(_R.number).where(*conditions).order_by(_R.number.desc()).limit(_NEWEST_RECALLS)))
+
+
+def _read_answers(tx: ReadTransaction, numbers: Sequence[int]) -> dict[int, _RecallTime]:
+    found: dict[int, _RecallTime] = {}
+    for part in chunked(numbers):
+        query = select(_R.number, _R.asked_at, _R.answer).where(_R.number.in_(part))
+        for number, asked_at, packed in tx.execute(query):
+            answer = json.loads(zlib.decompress(packed))
+            found[number] = _RecallTime(from_micros(asked_at), answer["elapsed_ms"], answer["answerable"])
+    return found
+
+
+def _count_memories(tx: ReadTransaction, scope: Scope, column: ColumnElement[str]) -> list[NamedCount]:
+    count = func.count()
+    query = select(column, count).where(*in_scope(scope)).group_by(column).order_by(count.desc(), column)
+    return [NamedCount(row[0], row[1]) for row in tx.execute(query)]
 
 
 @dataclass(frozen=True, slots=True)

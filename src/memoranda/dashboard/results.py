@@ -45,9 +45,10 @@ class LastUpkeep:
     """The latest run of upkeep that changed memories or could have, in numbers."""
 
     at: datetime
-    examined: int
-    changes: int
-    problems: int
+    examined: int | None
+    """None, like the others, where only a part of the tenant is looked at."""
+    changes: int | None
+    problems: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ class Overview:
     by_type: tuple[NamedCount, ...]
     by_agent: tuple[NamedCount, ...]
     by_user: tuple[NamedCount, ...]
-    """The users with the most memories; empty for a key without the admin scope."""
+    """The users with the most memories; empty where only a part of the tenant is looked at."""
     growth: tuple[GrowthDay, ...]
     recalls: tuple[RecallDay, ...]
     zone: str

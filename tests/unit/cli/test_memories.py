@@ -173,7 +173,6 @@ def test_control_characters_in_stored_text_are_replaced(memoranda: Memoranda) ->
         (["add", "tea", "--metadata", "[1]"], 2),
         (["add", "tea", "--importance", "NaN"], 2),
         (["search", "tea", "-n", "0"], 2),
-        (["search", ""], 2),
         (["recall", "tea", "--now", "soon"], 2),
         (["show", "7"], 3),
         (["edit", "7", "--content", "x"], 3),

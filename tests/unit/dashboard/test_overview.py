@@ -28,7 +28,7 @@ def manager(tmp_path: Path, clock: FakeClock) -> Iterator[MemoryManager]:
 
 def read_again(manager: MemoryManager) -> Overview:
     """Return what a reader that knows nothing yet reads."""
-    return Insight(manager, "default").overview(with_users=True)
+    return Insight(manager, "default").overview()
 
 
 def test_overview_after_news_is_the_same_as_read_from_the_beginning(manager: MemoryManager, clock: FakeClock) -> None:
@@ -38,7 +38,7 @@ def test_overview_after_news_is_the_same_as_read_from_the_beginning(manager: Mem
         gone = manager.add_memory(f"Passing {day}", user="ana")
         manager.recall("Which note?", user="ana")
         manager.delete(gone.id, user="ana")
-        found = insight.overview(with_users=True)
+        found = insight.overview()
         assert found == read_again(manager)
         assert (found.memories, found.growth[-1].total) == (day + 1, day + 1)
         assert sum(each.recalls for each in found.recalls) == day + 1
@@ -50,8 +50,8 @@ def test_overview_is_of_one_tenant(manager: MemoryManager) -> None:
     manager.add_memory("Ours", user="ana")
     other = manager.for_tenant("other")
     other.add_memories(["Theirs", "Theirs as well"], user="bo")
-    assert [each.added for each in Insight(manager, "default").overview(with_users=True).growth] == [1]
-    assert [each.added for each in Insight(other, "other").overview(with_users=True).growth] == [2]
+    assert [each.added for each in Insight(manager, "default").overview().growth] == [1]
+    assert [each.added for each in Insight(other, "other").overview().growth] == [2]
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_overview_counts_days_of_a_zone_up_to_today(
     manager.add_memory("Tea", user="ana")
     manager.recall("Tea?", user="ana")
     clock.now = datetime(2026, 3, 3, 3, 20, tzinfo=UTC)  # before midnight in Newfoundland, at UTC-3:30
-    found = Insight(manager, "default").overview(with_users=True, zone=zone)
+    found = Insight(manager, "default").overview(zone=zone)
     assert [each.day for each in found.growth] == days
     assert [each.day for each in found.recalls] == days[:1]
     assert [each.total for each in found.growth] == [1] * len(days)
@@ -86,7 +86,7 @@ def test_overview_counts_days_of_different_length_where_the_clock_changes(
     for minute in (0, 29 * 60 + 59, 23 * 60 - 1, 23 * 60):
         clock.now = datetime(2026, 3, 28, 23, tzinfo=UTC) + timedelta(minutes=minute)
         manager.add_memory(f"Note {minute}", user="ana")
-    found = Insight(manager, "default").overview(with_users=True, zone="Europe/Berlin")
+    found = Insight(manager, "default").overview(zone="Europe/Berlin")
     assert [(each.day, each.added) for each in found.growth] == [("2026-03-29", 2), ("2026-03-30", 2)]
 
 

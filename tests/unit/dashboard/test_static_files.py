@@ -84,6 +84,7 @@ def test_lines_of_the_first_visit_are_answered(tmp_path: Path, monkeypatch: pyte
     python, commands = re.findall(
         r"<pre [^>]*>\$\{`(.*?)`\}</pre>", (STATIC / "pages/overview.js").read_text("utf-8"), re.S
     )
+    python, commands = (lines.replace("${database}", f"{tmp_path}/m.db") for lines in (python, commands))
     names: dict[str, object] = {}
     exec(python, names)  # noqa: S102 - what a reader would paste
     answer = names["memory"].recall("Where does Ana live?", user="ana")  # type: ignore[attr-defined]

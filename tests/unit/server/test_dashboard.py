@@ -119,11 +119,34 @@ def test_reading_across_users_needs_the_admin_scope(server: InProcessServer, pat
     assert server.send("GET", path, key, params={"all_users": "true"}).status_code == 403
 
 
-def test_key_without_admin_sees_no_user_names_in_the_overview(server: InProcessServer) -> None:
-    add(server, "Ann likes tea", user="ann")
+def test_key_without_admin_sees_nothing_of_others_in_the_overview(server: InProcessServer) -> None:
+    add(server, "Ann likes tea", user="ann", agent="helper")
+    server.http.post("/v1/upkeep", json={})
     limited, full = server.key(scopes=("read",)), server.key(scopes=ALL)
-    assert server.send("GET", "/ui/overview", limited).json()["by_user"] == []
-    assert [each["name"] for each in server.send("GET", "/ui/overview", full).json()["by_user"]] == ["ann"]
+    nobody = server.send("GET", "/ui/overview", limited).json()
+    assert [nobody[name] for name in ("memories", "users", "agents", "executions")] == [0, 0, 0, 0]
+    assert [nobody[name] for name in ("by_type", "by_agent", "by_user", "growth", "recalls")] == [[], [], [], [], []]
+    assert nobody["last_upkeep"]["examined"] is None
+    everybody = server.send("GET", "/ui/overview", full).json()
+    assert [each["name"] for each in everybody["by_user"]] == ["ann"]
+    assert server.send("GET", "/ui/overview", limited, params={"all_users": "true"}).status_code == 403
+
+
+def test_overview_is_of_the_person_who_is_named(server: InProcessServer) -> None:
+    for number in range(3):
+        add(server, f"Ann has note {number}", user="ann", agent="helper")
+    gone = add(server, "Bob likes red tea", user="bob", agent="guide", memory_type="procedural")
+    add(server, "Bob likes black tea", user="bob", agent="guide", memory_type="procedural")
+    server.http.delete(f"/v1/memories/{gone}", params={"user": "bob"})
+    for user in ("ann", "ann", "bob"):
+        server.http.post("/v1/recall", json={"query": "tea", "user": user})
+    for key in (server.key(scopes=("read",)), server.key(scopes=ALL)):
+        bob = server.send("GET", "/ui/overview", key, params={"user": "bob"}).json()
+        assert (bob["memories"], bob["users"], bob["agents"], bob["by_user"]) == (1, 1, 1, [])
+        assert [(each["name"], each["memories"]) for each in bob["by_type"]] == [("procedural", 1)]
+        assert [(each["name"], each["memories"]) for each in bob["by_agent"]] == [("guide", 1)]
+        assert [(day["added"], day["removed"], day["total"]) for day in bob["growth"]] == [(2, 1, 1)]
+        assert [day["recalls"] for day in bob["recalls"]] == [1]
 
 
 def test_tenants_see_neither_memories_nor_ids_of_each_other(server: InProcessServer) -> None:

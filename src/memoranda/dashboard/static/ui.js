@@ -57,8 +57,18 @@ export const Failure = ({ error, retry }) => html`
   ${retry && html`<button class="button small" onClick=${retry}>Try again</button>`}</div></div>`;
 
 export const Empty = ({ icon = "memory", title, children }) => html`
-  <div class="empty"><span class="empty-icon"><${Icon} name=${icon} /></span><h3>${title}</h3><div class="muted">
+  <div class="empty"><span class="empty-icon"><${Icon} name=${icon} /></span><h2>${title}</h2><div class="muted">
     ${children}</div></div>`;
+
+/** For a key that may not look at everybody, before a user is named. */
+export const NameSomebody = () =>
+  html`<${Empty} icon="people" title="Whose memories?">Name a user at the top. Looking at everybody needs a key with the admin scope.<//>`;
+
+export const NobodyCalled = ({ name }) =>
+  html`<${Empty} icon="people" title="Nothing is known">Nothing is known of anybody called <b dir="auto">${nameOf(name, 80)}</b>. Names are compared exactly.<//>`;
+
+export const NothingYet = () =>
+  html`<${Empty} title="Nothing is remembered yet">Memories appear here as soon as an agent writes one. <a href="#/overview">The overview</a> shows how, and offers a demo conversation.<//>`;
 
 export const Page = ({ title, lead, actions, children }) => {
   useEffect(() => {
@@ -110,6 +120,8 @@ export const endOfDay = (day) => moment(day, "23:59:59.999").toISOString();
 const counted = new Intl.NumberFormat();
 export const number = (value) => counted.format(value);
 export const plural = (count, one, many = `${one}s`) => `${number(count)} ${count === 1 ? one : many}`;
+export const duration = (ms) =>
+  ms < 1000 ? `${Number(ms.toFixed(1))} ms` : `${number(Number((ms / 1000).toFixed(1)))} s`;
 export const percent = (value) => `${Math.round(100 * value)}%`;
 
 const TYPES = { short_term: "short-term", long_term: "long-term" };

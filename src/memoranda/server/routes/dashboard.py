@@ -119,6 +119,10 @@ class GraphQuery(ScopeQuery):
     around: MemoryId | None = None
 
 
+class OverviewQuery(ScopeQuery):
+    zone: Annotated[str, Field(min_length=1, max_length=100)] = "UTC"
+
+
 class EventsQuery(ScopeQuery):
     model_config = ConfigDict(strict=False)
 
@@ -188,11 +192,16 @@ async def log_out(request: Request) -> Response:
 
 
 @routes.get("/ui/overview")
-async def get_overview(caller: Reader, zone: Annotated[str, Query(min_length=1, max_length=100)] = "UTC") -> Overview:
-    """Return the numbers of the first page, by days of the reader's time zone."""
+async def get_overview(query: Annotated[OverviewQuery, Query()], caller: Reader) -> Overview:
+    """Return the numbers of the first page, by days of the reader's time zone.
+
+    They are of the user named. Without one, an admin sees the whole tenant, and others what belongs to no user.
+    """
+    scope: Scope | None = _scope(caller, query)
+    if query.user is None and "admin" in caller.principal.scopes:
+        scope = None
     insight = await caller.services.get_insight(caller.principal.tenant)
-    with_users = "admin" in caller.principal.scopes
-    return await _show(caller, partial(insight.overview, with_users=with_users, zone=zone))
+    return await _show(caller, partial(insight.overview, scope, zone=query.zone))
 
 
 @routes.get("/ui/states")

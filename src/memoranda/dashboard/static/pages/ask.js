@@ -17,6 +17,7 @@ import {
   MemoryBadges,
   Signals,
   percent,
+  duration,
   plural,
   number,
   clip,
@@ -109,10 +110,10 @@ function Answer({ question, mode, asOf, small }) {
   return html`<${Loaded} of=${answer} lines=${8}>${(
     data,
   ) => html`<section class=${`answer ${answer.loading ? "stale" : ""}`} aria-label=${`Answer, ${mode}`}>
-    <${Card} title=${small ? mode : "Answer"} aside=${`${data.recall.elapsed_ms.toFixed(1)} ms`}><div class="verdict">
+    <${Card} title=${small ? mode : "Answer"} aside=${duration(data.recall.elapsed_ms)}><div class="verdict">
       <${Verdict} value=${data.recall.answerable} />
       ${data.recall.degraded.map((part) => html`<${Badge} tone="quarantined">without ${part}<//>`)}</div>
-        <${Understood} explanation=${data.recall.explanation} /><//>
+        <${Understood} explanation=${data.recall.explanation} question=${question} /><//>
     <div class=${small ? "stack" : "grid wide-left"}><${Card} title="Hits" aside=${data.hits.length < data.found ? `the best ${data.hits.length} of ${data.found} found` : plural(data.hits.length, "hit")}>
       <${Hits} hits=${data.hits} terms=${termsToMark(question, data.recall.explanation)} /><//>
     <div class="stack"><${Card} title="Prompt text" aside=${plural(data.tokens, "token")}>
@@ -136,15 +137,16 @@ function Verdict({ value }) {
     <${Bar} share=${value} label="answerable" tone=${tone} /><span>${words[tone]}</span></span>`;
 }
 
-function Understood({ explanation }) {
+function Understood({ explanation, question }) {
   if (!explanation) return null;
+  const words = [...new Set(termsToMark(question, explanation))];
   return html`<dl class="facts tight">${explanation.speakers.length > 0 && html`<dt>Names</dt><dd dir="auto">
     ${clip(explanation.speakers.join(", "), 200)}</dd>`}
     ${explanation.windows.map((window) => html`<dt>Time</dt>
       <dd>“${window.phrase}”: <${Time} at=${window.start} withClock /> – <${Time} at=${window.end} withClock />
       </dd>`)}
-    <dt>Terms</dt><dd dir="auto">${explanation.terms.length ? explanation.terms.slice(0, 24).map((term) => html`<code>
-      ${clip(term, 40)}</code> `) : "none"}</dd><dt>Considered</dt><dd>
+    <dt>Words</dt><dd dir="auto">${words.length ? words.slice(0, 24).map((word) => html`<code>
+      ${clip(word, 40)}</code> `) : "none"}</dd><dt>Considered</dt><dd>
       ${plural(explanation.considered, "memory", "memories")}</dd>
     ${explanation.notes.map((note) => html`<dt>Note</dt><dd dir="auto">${note}</dd>`)}</dl>`;
 }

@@ -14,6 +14,10 @@ import {
   moveFocus,
   termsToMark,
   plural,
+  duration,
+  useCan,
+  NameSomebody,
+  NothingYet,
   typeName,
   startOfDay,
   isDay,
@@ -95,7 +99,7 @@ export function MemoriesPage({ query, live }) {
       <button type="button" class="button ghost" onClick=${() => setFilters(UNFILTERED)}>Clear</button>
         </form>`
     }
-    ${text.trim() ? html`<${Found} text=${text.trim()} filters=${filters} />` : html`<${Listed} filters=${filters} live=${live} />`}
+    ${text.trim() ? html`<${Found} text=${text.trim()} filters=${filters} />` : html`<${Listed} filters=${filters} live=${live} filtered=${used > 0} />`}
       <//>`;
 }
 
@@ -129,7 +133,7 @@ function Found({ text, filters }) {
   if (!hits.length)
     return html`<${Empty} icon="search" title="Nothing found">${outside ? "No memory in this state has one of these words." : "No memory that takes part in recall fits these words and filters. To search archived, replaced or quarantined ones, choose that state in the filters."}<//>`;
   return html`<p class="muted small" role="status">
-    ${plural(hits.length, "hit")} in ${state.recall.elapsed_ms.toFixed(1)} ms${outside ? ", by words alone: recall leaves these out" : ""}</p>
+    ${plural(hits.length, "hit")} in ${duration(state.recall.elapsed_ms)}${outside ? ", by words alone: recall leaves these out" : ""}</p>
     <div class="list" onKeyDown=${moveFocus}>
       ${hits.map((hit) => html`<${MemoryRow} key=${hit.memory.id} memory=${hit.memory} hit=${hit} terms=${terms} />`)}
       </div>`;
@@ -155,7 +159,8 @@ class Rows extends Component {
 }
 
 /** All memories, a page at a time, more as the end comes into view. */
-function Listed({ filters, live }) {
+function Listed({ filters, live, filtered }) {
+  const admin = useCan("admin");
   const request = useMemo(
     () => ({
       ...toRequest(filters),
@@ -199,6 +204,8 @@ function Listed({ filters, live }) {
   };
   if (state.loading) return html`<${Skeleton} lines=${8} />`;
   if (state.error && !count) return html`<${Failure} error=${state.error} retry=${() => load(null, [])} />`;
+  if (!count && !admin && !getScope().user) return html`<${NameSomebody} />`;
+  if (!count && !filtered && getScope().all_users) return html`<${NothingYet} />`;
   if (!count)
     return html`<${Empty} title="No memories here">Nothing matches. Change the filters, or whose memories are shown at the top.<//>`;
   return html`<div class="list" onKeyDown=${moveFocus} onClick=${leave}>

@@ -2,6 +2,7 @@ import {
   html,
   useState,
   useMemo,
+  useEffect,
   useContext,
   Session,
   Page,
@@ -16,10 +17,13 @@ import {
   number,
   plural,
   percent,
+  duration,
   typeName,
   nameOf,
   act,
   Badge,
+  NameSomebody,
+  NobodyCalled,
 } from "../ui.js";
 import { get, getScoped, getScope, post } from "../api.js";
 import { Chart } from "../chart.js";
@@ -28,52 +32,81 @@ const ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 export function OverviewPage({ live }) {
   const admin = useCan("admin");
-  const overview = useLoad(() => get("/ui/overview", { zone: ZONE }), [live.round]);
+  const overview = useLoad(() => getScoped("/ui/overview", { zone: ZONE }), [live.round]);
+  const { user } = getScope();
+  const [busy, load] = useDemo(overview.reload);
   return html`<${Page} title="Overview" lead="What your agents remember, and how well they find it again.">
     <${Loaded} of=${overview} lines=${8}>
-      ${(data) => (data.memories === 0 ? html`<${Welcome} reload=${overview.reload} />` : html`<${Numbers} data=${data} admin=${admin} live=${live} />`)}
+      ${(data) => (busy ? html`<${Storing} memories=${data.memories} />` : data.memories > 0 ? html`<${Numbers} data=${data} whole=${admin && !user} live=${live} />` : user ? html`<${NobodyCalled} name=${user} />` : admin ? html`<${Welcome} load=${load} />` : html`<${NameSomebody} />`)}
       <//><//>`;
 }
 
-function Welcome({ reload }) {
-  const [busy, setBusy] = useState(false);
-  const mayWrite = useCan("write");
-  const load = async () => {
+/** The demo while it is being stored, which goes on when another page is opened; null otherwise. */
+let storing = null;
+
+function useDemo(reload) {
+  const [busy, setBusy] = useState(Boolean(storing));
+  const wait = () =>
+    storing.finally(() => {
+      storing = null;
+      setBusy(false);
+      reload();
+    });
+  useEffect(() => {
+    if (storing) wait();
+  }, []);
+  const load = () => {
+    storing = act(() => post("/ui/demo"), "The demo conversation is stored: Nora and Theo, 13 sessions").catch(
+      () => null,
+    );
     setBusy(true);
-    await act(() => post("/ui/demo"), "The demo conversation is stored: Nora and Theo, 13 sessions").catch(() => null);
-    setBusy(false);
-    reload();
+    wait();
   };
+  return [busy, load];
+}
+
+const DEMO_MESSAGES = 210;
+
+const Storing = ({ memories }) => html`<section class="card welcome" role="status">
+  <h2>Storing the demo conversation…</h2>
+  <progress max=${DEMO_MESSAGES} value=${Math.min(memories, DEMO_MESSAGES)} aria-label="Stored so far"></progress>
+  <p class="muted">${plural(memories, "memory", "memories")} so far, of about ${DEMO_MESSAGES}.</p></section>`;
+
+function Welcome({ load }) {
+  const mayWrite = useCan("write");
+  const { scopes, tenant } = useContext(Session);
+  const named = scopes.includes("admin") && tenant === "default";
+  const health = useLoad(() => (named ? get("/v1/health") : Promise.resolve(null)), []);
+  const database = health.data?.database || "memories.db";
   return html`<section class="card welcome"><img src="/ui/static/icon.svg" alt="" width="56" height="56" />
     <h2>Nothing is remembered yet</h2>
     <p class="muted">This store is empty. Memories appear here as soon as an agent writes one.</p>
     <div class="steps"><div><h3>From Python</h3><pre tabindex="0">${`from memoranda import MemoryManager
 
-memory = MemoryManager("memories.db")
+memory = MemoryManager("${database}")
 memory.remember("Ana lives in Oslo", user="ana")
 print(memory.recall("Where does Ana live?", user="ana"))`}</pre></div>
-    <div><h3>From the terminal</h3><pre tabindex="0">${`memoranda add "Ana lives in Oslo" --user ana
-memoranda recall "Where does Ana live?" --user ana`}</pre></div></div>
+    <div><h3>From the terminal</h3><pre tabindex="0">${`memoranda add "Ana lives in Oslo" --user ana --db "${database}"
+memoranda recall "Where does Ana live?" --user ana --db "${database}"`}</pre></div></div>
     ${
       mayWrite &&
-      html`<button class="button primary" onClick=${load} disabled=${busy}><${Icon} name="chat" />
-        ${busy ? "Storing the conversation…" : "Load the demo conversation"}</button>
+      html`<button class="button primary" onClick=${load}><${Icon} name="chat" />Load the demo conversation</button>
     <p class="muted small">210 messages of two friends over nine months, stored under the user <code>nora-and-theo</code>. Forget that user to remove them.</p>`
     }</section>`;
 }
 
-function Numbers({ data, admin, live }) {
+function Numbers({ data, whole, live }) {
   return html`<div class="tiles">
     <${Tile} label=${data.memories === 1 ? "memory" : "memories"} value=${data.memories} href="#/memories" icon="memory" />
-    <${Tile} label=${data.users === 1 ? "person" : "people"} value=${data.users} href="#/people" icon="people" />
+    ${whole && html`<${Tile} label=${data.users === 1 ? "person" : "people"} value=${data.users} href="#/people" icon="people" />`}
     <${Tile} label=${data.agents === 1 ? "agent" : "agents"} value=${data.agents} icon="graph" />
-      <${Tile} label=${data.executions === 1 ? "execution" : "executions"} value=${data.executions} href="#/activity" icon="runs" />
+      ${whole && html`<${Tile} label=${data.executions === 1 ? "execution" : "executions"} value=${data.executions} href="#/activity" icon="runs" />`}
       </div>
     <${HealthCard} round=${live.round} /><${LastUpkeep} run=${data.last_upkeep} />
     <div class="grid two"><${Growth} growth=${data.growth} /><${Recalls} recalls=${data.recalls} /></div>
     ${data.zone !== ZONE && html`<p class="muted small">The charts count days in ${data.zone}: the server does not know your time zone.</p>`}
     <div class="grid counts-row"><${Counts} title="By type" rows=${data.by_type} name=${typeName} link=${(row) => `#/memories?type=${row.name}`} />
-    ${admin && html`<${Counts} title="By person" rows=${data.by_user} link=${(row) => `#/people/${encodeURIComponent(row.name)}`} none="No memory belongs to a user." />`}
+    ${whole && html`<${Counts} title="By person" rows=${data.by_user} link=${(row) => `#/people/${encodeURIComponent(row.name)}`} none="No memory belongs to a user." />`}
     <${Counts} title="By agent" rows=${data.by_agent} link=${(row) => `#/memories?agent=${encodeURIComponent(row.name)}`} none="No memory belongs to an agent." />
       <${Attention} round=${live.round} /></div>`;
 }
@@ -103,7 +136,7 @@ function HealthCard({ round }) {
 function LastUpkeep({ run }) {
   return html`<p class="muted small last-upkeep"><a href="#/upkeep">Upkeep</a> ${
     run
-      ? html`ran <${Time} at=${run.at} />: ${plural(run.examined, "memory", "memories")} examined, ${plural(run.changes, "change")}${run.problems ? `, ${plural(run.problems, "problem")}` : ""}.`
+      ? run.examined === null ? html`ran <${Time} at=${run.at} />.` : html`ran <${Time} at=${run.at} />: ${plural(run.examined, "memory", "memories")} examined, ${plural(run.changes, "change")}${run.problems ? `, ${plural(run.problems, "problem")}` : ""}.`
       : "has not run yet."
   }</p>`;
 }
@@ -119,7 +152,7 @@ function Growth({ growth }) {
     [growth],
   );
   const week = growth.slice(-7).reduce((sum, day) => sum + day.added, 0);
-  return html`<${Card} title="Growth" aside=${`${number(week)} added in the last 7 days`}>${
+  return html`<${Card} title="Growth" aside=${`by when it was stored; ${number(week)} in the last 7 days`}>${
     growth.length > 1
       ? html`<${Chart} title="Memories over time" days=${chart.days} series=${chart.series} format=${compact} />`
       : html`<${Empty} icon="clock" title="The first day">Everything was written today. A curve appears tomorrow.<//>`
@@ -132,8 +165,8 @@ function Recalls({ recalls }) {
     () => ({
       days: recalls.map((day) => day.day),
       latency: [
-        { label: "Median, ms", colour: "--accent", values: recalls.map((day) => day.median_ms) },
-        { label: "95th percentile, ms", colour: "--warm", values: recalls.map((day) => day.p95_ms) },
+        { label: "Median", colour: "--accent", values: recalls.map((day) => day.median_ms) },
+        { label: "95th percentile", colour: "--warm", values: recalls.map((day) => day.p95_ms) },
       ],
       share: [
         {
@@ -153,9 +186,9 @@ function Recalls({ recalls }) {
   const last = recalls[recalls.length - 1];
   const body =
     recalls.length > 1
-      ? html`<${Chart} key=${which} title="Recalls over time" days=${chart.days} series=${chart[which]} format=${which === "share" ? percent : (value) => String(Number(value.toFixed(1)))} />`
-      : html`<div class="big-numbers"><div><b>${last.median_ms.toFixed(1)} ms</b><span class="muted">median</span>
-        </div><div><b>${last.p95_ms.toFixed(1)} ms</b><span class="muted">95th percentile</span></div><div><b>
+      ? html`<${Chart} key=${which} title="Recalls over time" days=${chart.days} series=${chart[which]} format=${which === "share" ? percent : duration} />`
+      : html`<div class="big-numbers"><div><b>${duration(last.median_ms)}</b><span class="muted">median</span>
+        </div><div><b>${duration(last.p95_ms)}</b><span class="muted">95th percentile</span></div><div><b>
         ${percent(last.answerable)}</b><span class="muted">answerable</span></div></div>`;
   const aside =
     recalls.length > 1

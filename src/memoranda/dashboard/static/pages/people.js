@@ -18,8 +18,9 @@ import {
   moveFocus,
   enterList,
   endOfDay,
+  NobodyCalled,
 } from "../ui.js";
-import { get, getScope, setScope } from "../api.js";
+import { get, getScope, post, setScope } from "../api.js";
 import { ForgetDialog } from "./memory.js";
 
 export function PeoplePage() {
@@ -73,6 +74,8 @@ export function PersonPage({ name }) {
   const [asOf, setAsOf] = useState("");
   const facts = useLoad(() => get("/v1/facts", { user: name, as_of: asOf && endOfDay(asOf) }), [name, asOf]);
   const conflicts = useLoad(() => get("/v1/conflicts", { user: name }), [name]);
+  const memories = useLoad(() => post("/ui/memories", { user: name, limit: 1 }), [name]);
+  const unknown = memories.data && !memories.data.items.length;
   const look = () => {
     setScope({ user: name });
   };
@@ -95,13 +98,13 @@ export function PersonPage({ name }) {
       ${(data) => data.length > 0 && html`<${Card} title="Disputed" cls="warn-edge"><ul class="plain">
       ${data.map((one) => html`<li><b dir="auto">${clip(one.subject, 60)} · ${clip(one.attribute, 60)}</b>
       ${one.values.map((value) => html`<${Value} value=${value} />`)}</li>`)}</ul><//>`}<//>
-    <div class="grid wide-left"><${Card} title=${asOf ? "Known to be true then" : "What is known now"} aside=${html`<label class="inline">as of <input type="date" aria-label="As of" value=${asOf} onChange=${(event) => setAsOf(event.target.value)} />
+    ${unknown ? html`<${NobodyCalled} name=${name} />` : html`<div class="grid wide-left"><${Card} title=${asOf ? "Known to be true then" : "What is known now"} aside=${html`<label class="inline">as of <input type="date" aria-label="As of" value=${asOf} onChange=${(event) => setAsOf(event.target.value)} />
       </label>`}>
       <${Loaded} of=${facts} lines=${6}>
         ${(data) => (data.length ? html`<${FactTable} facts=${data} />` : html`<${Empty} icon="people" title="No facts">No statement about an attribute was understood${asOf ? " by then" : ""}. The memories themselves may say more.<//>`)}
         <//><//>
     <${Card} title="Timeline"><${Loaded} of=${facts} lines=${6}>${(data) => html`<${Timeline} facts=${data} />`}<//>
-      <//></div><//>`;
+      <//></div>`}<//>`;
 }
 
 const Value = ({ value }) =>
