@@ -196,6 +196,29 @@ class TestAgents:
         assert found[0]["similarity_score"] == found[0].score
         assert manager.search_similar("writer", "emails", filter_metadata={"key": "other"}) == []
 
+    def test_manager_takes_policy_and_length_by_position(self) -> None:
+        with MemoryManager("session", 2) as manager:
+            memory = manager.get_memory("a")
+            memory.add([{"role": "user", "content": str(number)} for number in range(4)])
+            assert [message.content for message in memory.get_messages()] == ["2", "3"]
+
+    def test_dict_messages_of_other_forms_come_back_as_they_were(self, manager: MemoryManager) -> None:
+        given: list[dict[str, Any]] = [
+            {"type": "function_call_output", "call_id": "c1", "output": "found"},
+            {"role": "developer", "content": "Be brief."},
+            {"role": "user", "content": "x", "timestamp": "2024-01-01T00:00:00", "id": 5},
+            {"role": "user", "content": "y", "timestamp": 1700000000.5, "id": "q"},
+        ]
+        memory = manager.get_memory("a")
+        manager.set_retention_policy("a", "persistent")
+        memory.add(given)
+        for stored in (memory.get_messages(), [Message.from_dict(each) for each in memory.to_dict()]):
+            for message, original in zip(stored, given, strict=True):
+                assert {key: dict(message)[key] for key in original} == original
+                assert "timestamp" not in message.metadata
+            assert [message.role for message in stored] == ["tool", "system", "user", "user"]
+            assert (stored[0].tool_call_id, stored[0].content, stored[2].message_id) == ("c1", "found", "5")
+
     def test_saved_values_are_found_by_their_own_fields(self, manager: MemoryManager) -> None:
         for name, channel in (("c1", "email"), ("c2", "phone")):
             value = {

@@ -39,6 +39,7 @@ class MemoryManager:
     def __init__(
         self,
         config: MemoryConfig | str | PathLike[str] | None = None,
+        max_messages_per_agent: int | None = 1000,
         *,
         db_url: str | PathLike[str] | None = None,
         faiss_index_path: str | PathLike[str] | None = None,
@@ -49,7 +50,6 @@ class MemoryManager:
         clock: Clock | None = None,
         tenant: str = DEFAULT_TENANT,
         retention_policy: str = "session",
-        max_messages_per_agent: int | None = 1000,
         redactor: Redactor | None = None,
         encryption_key: str | None = None,
     ) -> None:

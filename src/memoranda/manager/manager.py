@@ -49,6 +49,7 @@ class MemoryManager(
     def __init__(
         self,
         config: MemoryConfig | str | PathLike[str] | None = None,
+        max_messages_per_agent: int | None = 1000,
         *,
         db_url: str | PathLike[str] | None = None,
         faiss_index_path: str | PathLike[str] | None = None,
@@ -59,7 +60,6 @@ class MemoryManager(
         clock: Clock | None = None,
         tenant: str = DEFAULT_TENANT,
         retention_policy: str = "session",
-        max_messages_per_agent: int | None = 1000,
         redactor: Redactor | None = None,
         encryption_key: str | None = None,
     ) -> None:
@@ -67,6 +67,7 @@ class MemoryManager(
 
         Args:
             config: The settings, or the path or URL of the database. The name of a retention policy is taken as one.
+            max_messages_per_agent: The length of a conversation; older messages are dropped. None for no limit.
             db_url: The path or URL of the database.
             faiss_index_path: The file of the search index; next to the database when None.
             embedder: The embedding model.
@@ -76,7 +77,6 @@ class MemoryManager(
             clock: Returns the current time; for tests.
             tenant: The tenant whose memory this is; tenants never see each other's data.
             retention_policy: How long conversations are kept: `single_run`, `session` or `persistent`.
-            max_messages_per_agent: The length of a conversation; older messages are dropped. None for no limit.
             redactor: Removes secrets from execution records.
             encryption_key: The key of an encrypted database: 64 hexadecimal digits, or a passphrase.
         """

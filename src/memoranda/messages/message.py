@@ -55,13 +55,15 @@ class _Metadata(FrozenDict):
     __slots__ = ("given", "keys_of_message")
 
     def __init__(self, given: FrozenDict, keys_of_message: FrozenDict) -> None:
-        named = {key: value for key, value in keys_of_message.items() if key != "id" and value is not None}
+        named = {key: value for key, value in keys_of_message.items() if key not in _OWN_KEYS and value is not None}
         super().__init__({**named, **given})
         self.given = given
         self.keys_of_message = keys_of_message
 
 
 _EMPTY: Final = FrozenDict()
+_OWN_KEYS: Final = ("id", "role", "timestamp")
+"""Keys of a message that are fields of it in another form."""
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -189,12 +191,14 @@ class Message(DictRecord):
         """
         if not isinstance(data, Mapping):
             raise InvalidType(f"a message must be a Message or a dict, not {type(data).__name__}")
+        data = _as_tool_message(data) if data.get("type") == "function_call_output" else data
         if data.get("role") is None:
             raise InvalidInput(f"a message needs a 'role': one of {', '.join(ROLES)}")
         fields = {key: data[key] for key in (*_REQUIRED, *_OPTIONAL) if data.get(key) is not None}
         others = {key: value for key, value in data.items() if key not in _FIELDS}
         if "message_id" not in fields and others.get("id") is not None:
-            fields["message_id"] = others["id"]
+            fields["message_id"] = _id_text(others["id"])
+        fields, others = _normalize(fields, others)
         if others:
             given = freeze_mapping(fields.get("metadata", {}), "metadata")
             fields["metadata"] = _Metadata(given, freeze_mapping(others, "metadata"))
@@ -237,6 +241,36 @@ def as_message(value: object) -> Message:
         f"expected a Message or a dict, not {type(value).__name__}: give one, or a reply of OpenAI's, Anthropic's or "
         f"LangChain's SDK; {CONVERTERS}"
     )
+
+
+def _as_tool_message(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the result of a call in OpenAI's Responses API, with the fields of a tool message besides its own."""
+    output = data.get("output")
+    content = output if isinstance(output, str) else _to_json(output)
+    return {"role": "tool", "content": content, "tool_call_id": data.get("call_id"), **data}
+
+
+def _id_text(value: object) -> object:
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _normalize(fields: dict[str, Any], others: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the fields of a dict message; what they were as given, in another form, is with its own keys."""
+    given = fields.get("timestamp")
+    if isinstance(given, str | int | float):
+        fields = fields | {"timestamp": _to_time(_in_a_zone(given))}
+        if given != fields["timestamp"].isoformat():
+            others = others | {"timestamp": given}
+    return fields, others | ({"role": _DEVELOPER} if fields["role"] == _DEVELOPER else {})
+
+
+def _in_a_zone(value: object) -> object:
+    """Return the moment of a text without a zone as one of this computer's zone, as `datetime.now()` writes it."""
+    try:
+        moment = datetime.fromisoformat(value) if isinstance(value, str) else None
+        return moment.astimezone() if moment is not None and moment.tzinfo is None else value
+    except (ValueError, OverflowError, OSError):
+        return value  # the check says what is wrong with it
 
 
 def _to_frozen(value: Any) -> Any:

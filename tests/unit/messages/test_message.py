@@ -204,11 +204,17 @@ def test_timestamp_without_a_time_zone_is_refused() -> None:
     with pytest.raises(InvalidInput, match="no time zone"):
         Message("user", timestamp=datetime(2024, 1, 1))
     with pytest.raises(InvalidInput, match="no time zone"):
-        Message.from_dict({"role": "user", "timestamp": "2024-01-01T10:00:00"})
+        Message("user", timestamp="2024-01-01T00:00:00")
     with pytest.raises(InvalidInput, match="not an ISO 8601"):
         Message.from_dict({"role": "user", "timestamp": "yesterday"})
     with pytest.raises(InvalidType, match="must be a datetime"):
         Message.from_dict({"role": "user", "timestamp": [17]})
+
+
+def test_timestamp_of_a_dict_without_a_time_zone_is_of_this_computers() -> None:
+    message = Message.from_dict({"role": "user", "timestamp": "2024-01-01T00:00:00"})
+    assert message.timestamp == datetime(2024, 1, 1).astimezone()
+    assert message["timestamp"] == "2024-01-01T00:00:00"
 
 
 def test_timestamp_is_converted_to_utc() -> None:
