@@ -14,7 +14,7 @@ import typer
 
 from memoranda.cli.options import CommandOptions, command
 from memoranda.cli.output import message, print_result, progress_bar
-from memoranda.errors import EncryptionKeyError, InvalidInput
+from memoranda.errors import InvalidInput
 
 if TYPE_CHECKING:
     from memoranda.encryption import EncryptionKey
@@ -80,7 +80,7 @@ def find_key(file: Path | None, variable: str | None, command: str | None) -> st
 def ask_key(purpose: str) -> str:
     """Ask for a key on a terminal, twice."""
     if not sys.stdin.isatty():
-        raise EncryptionKeyError(f"no key for {purpose}: set MEMORY_ENCRYPTION_KEY, or name a key by an option")
+        raise InvalidInput(f"no key for {purpose}: set MEMORY_ENCRYPTION_KEY, or name a key by an option")
     key: str = typer.prompt(f"Key of {purpose}", hide_input=True, confirmation_prompt=True, err=True)
     return key
 
@@ -94,7 +94,7 @@ def _configured_key(options: CommandOptions) -> EncryptionKey | None:
 def _required_key(options: CommandOptions) -> EncryptionKey:
     key = _configured_key(options)
     if key is None:
-        raise EncryptionKeyError("the present key of the database is not set: set MEMORY_ENCRYPTION_KEY")
+        raise InvalidInput("the present key of the database is not set: set MEMORY_ENCRYPTION_KEY")
     return key
 
 

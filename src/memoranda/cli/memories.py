@@ -197,7 +197,11 @@ def _read_receipts(path: Path) -> list[ForgetReceipt]:
 
 def _print_receipt(receipt: ForgetReceipt, as_json: bool, note: str | None = None) -> None:
     columns = ("store", "status", "count", "detail")
-    rows = ((store.store, store.status, store.count, store.detail) for store in receipt.stores)
+    pending = "would be erased" if receipt.dry_run else "pending"
+    rows = (
+        (store.store, pending if store.status == "pending" else store.status, store.count, store.detail)
+        for store in receipt.stores
+    )
     summary = f"{_count(len(receipt.ids))} {'would be erased' if receipt.dry_run else 'erased'}"
     if not receipt.dry_run:
         summary += f", receipt {receipt.id}: {'complete' if receipt.complete else 'NOT complete'}"

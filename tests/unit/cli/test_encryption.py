@@ -43,7 +43,7 @@ def test_missing_and_wrong_keys_are_one_line_without_the_key(
     monkeypatch.delenv("MEMORY_ENCRYPTION_KEY")
     assert "MEMORY_ENCRYPTION_KEY" in encrypted("list").stderr
     for command in ("encrypt", "decrypt", "rekey"):
-        assert encrypted(command).exit_code == 6
+        assert encrypted(command).exit_code == 2
 
 
 def test_plain_database_with_a_key_says_what_to_run(memoranda: Memoranda, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,7 +93,7 @@ def test_plain_database_can_be_exported_and_backed_up_encrypted(memoranda: Memor
     assert is_encrypted_file(tmp_path / "e.jsonl")
     assert memoranda.json("backup", "b.db", "--key-file", "key")["memories"] == 3
     assert CANARY not in (tmp_path / "b.db").read_bytes()
-    assert memoranda("export", "x.jsonl", "--encrypt").exit_code == 6  # no key, and nobody to ask
+    assert memoranda("export", "x.jsonl", "--encrypt").exit_code == 2  # no key, and nobody to ask
     assert memoranda("export", "x.jsonl", "--key-env", "UNSET").exit_code == 2
     assert not (tmp_path / "x.jsonl").exists()
 

@@ -133,7 +133,7 @@ def test_why_explains_hits_and_misses(memoranda: Memoranda) -> None:
     explained = memoranda.json("why", "green tea", str(tea), "-u", "ann")
     assert explained["position"] == 1
     assert {each["arm"] for each in explained["hit"]["why"]} >= {"lexical", "dense"}
-    assert "lexical" in memoranda("why", "green tea", str(tea), "-u", "ann").stdout
+    assert "its words" in memoranda("why", "green tea", str(tea), "-u", "ann").stdout
     reason = memoranda.json("why", "green tea", str(oslo), "-u", "ann", "-n", "1")
     assert (reason["id"], reason["rank"]) == (oslo, 2)
     assert "no memory 99" in memoranda("why", "green tea", "99", "-u", "ann").stdout
@@ -255,3 +255,10 @@ def test_edit_of_an_outdated_version_changes_nothing(memoranda: Memoranda) -> No
     assert late.exit_code == 5
     assert "version 2, not 1" in late.stderr
     assert memoranda.json("show", str(tea), "-u", "ann")["memory"]["content"] == "Ann likes milk"
+
+
+def test_dry_run_of_forget_says_what_would_be_erased(memoranda: Memoranda) -> None:
+    _add(memoranda, "Ann likes tea")
+    shown = memoranda("forget", "--dry-run", "-u", "ann").stdout
+    assert "would be erased" in shown.splitlines()[2]
+    assert "pending" not in shown
