@@ -202,7 +202,7 @@ class Message(DictRecord):
         if others:
             given = freeze_mapping(fields.get("metadata", {}), "metadata")
             fields["metadata"] = _Metadata(given, freeze_mapping(others, "metadata"))
-        return cls(**fields)  # type: ignore[arg-type]  # the constructor checks every field
+        return cls(**fields)  # the constructor checks every field
 
     @staticmethod
     def is_valid_role(role: object) -> bool:
