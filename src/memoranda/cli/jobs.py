@@ -59,7 +59,10 @@ def list_jobs(
     options: CommandOptions,
     limit: Annotated[int, typer.Option(help="Maximum number of pieces.", min=1)] = 100,
 ) -> None:
-    """List the pieces in the queue: waiting, running, done within a week, or failed and why."""
+    """List the pieces in the queue.
+
+    Those that wait, run, were done within a week, or failed and why.
+    """
     from memoranda.jobs.worker import find_jobs
 
     with options.open_manager() as manager:
