@@ -33,18 +33,18 @@ def order(manager: MemoryManager, kind: str, files: Sequence[str] = ()) -> tuple
     """Add a job to the queue; return the name of its batch and the number of its pieces."""
     pieces = plan(manager, kind, files)
     store = manager._components.open().store
-    return store.write(OwnedWork(lambda tx: queue.add_jobs(tx, pieces))), len(pieces)
+    return store.write(OwnedWork(lambda tx: queue.add_jobs(tx, pieces)), tenant=None), len(pieces)
 
 
 def find_jobs(manager: MemoryManager, limit: int = 100) -> list[Job]:
     """Return the pieces in the queue, the latest order first."""
     now = to_micros(utc_now())
-    return manager._components.open().store.read(lambda tx: list(queue.list_jobs(tx, now, limit)))
+    return manager._components.open().store.read(lambda tx: list(queue.list_jobs(tx, now, limit)), tenant=None)
 
 
 def retry_failed(manager: MemoryManager) -> int:
     """Let pieces that have failed wait again; return how many."""
-    return manager._components.open().store.write(OwnedWork(queue.retry_failed))
+    return manager._components.open().store.write(OwnedWork(queue.retry_failed), tenant=None)
 
 
 def work_off(config: MemoryConfig, *, embedder: Embedder | None = None) -> int:
@@ -53,10 +53,10 @@ def work_off(config: MemoryConfig, *, embedder: Embedder | None = None) -> int:
     with MemoryManager(config, embedder=embedder) as manager:
         store, holder = manager._components.open().store, uuid.uuid4().hex
         while True:
-            job = store.write(OwnedWork(lambda tx: queue.claim_job(tx, holder)))
+            job = store.write(OwnedWork(lambda tx: queue.claim_job(tx, holder)), tenant=None)
             if job is not None:
                 done += _do(manager, store, job, holder)
-            elif store.read(queue.count_unfinished):
+            elif store.read(queue.count_unfinished, tenant=None):
                 time.sleep(_POLL_SECONDS)  # others are at it: one of them may die
             else:
                 return done
@@ -67,14 +67,14 @@ def _do(manager: MemoryManager, store: Store, job: Job, holder: str) -> bool:
     try:
         with _renewing(store, job, holder):
             note = KINDS[job.kind](manager, job.payload)
-        store.write(OwnedWork(lambda tx: queue.finish_job(tx, job.id, holder, note)))
+        store.write(OwnedWork(lambda tx: queue.finish_job(tx, job.id, holder, note)), tenant=None)
     except Conflict as error:
         _LOGGER.warning("%s", error)
         return False
     except Exception as error:  # noqa: BLE001 - kept with the job, which `memoranda jobs list` shows
         reason = str(error) if isinstance(error, MemorandaError) else f"{type(error).__name__}: {error}"
         _LOGGER.warning("job %s failed: %s", job.id, reason)
-        store.write(OwnedWork(lambda tx: queue.fail_job(tx, job.id, holder, reason, job.tries)))
+        store.write(OwnedWork(lambda tx: queue.fail_job(tx, job.id, holder, reason, job.tries)), tenant=None)
         return False
     return True
 
@@ -87,7 +87,7 @@ def _renewing(store: Store, job: Job, holder: str) -> Iterator[None]:
     def renew() -> None:
         while not ended.wait(queue.LEASE_SECONDS / 4):
             try:
-                store.write(OwnedWork(lambda tx: queue.renew_claim(tx, job.id, holder)))
+                store.write(OwnedWork(lambda tx: queue.renew_claim(tx, job.id, holder)), tenant=None)
             except MemorandaError as error:  # the next time, or the end of the piece, tells
                 _LOGGER.warning("the claim on job %s was not renewed: %s", job.id, error)
 

@@ -168,7 +168,7 @@ class DeleteItemsRequest(ScopedRequest):
 
 class SearchItemsRequest(ScopedRequest):
     prefix: Labels = Field([], examples=[["users"]])
-    query: Query | Annotated[list[float], Field(min_length=1, max_length=MAX_NUMBERS)] | None = None
+    query: Query | Annotated[list[float], Field(min_length=1, max_length=MAX_NUMBERS, fail_fast=True)] | None = None
     filter: Metadata | None = Field(None, examples=[{"color": "red", "year": {"gte": 2024}}])
     order: ItemOrder = "-updated"
     limit: Limit = 10

@@ -208,7 +208,12 @@ def test_weights_in_the_repository_are_the_pinned_files() -> None:
     packages = Path(__file__).parents[3] / "packages"
     pinned = {**memoranda_models.SHA256, **memoranda_reranker.SHA256}
     files = sorted(packages.glob("*/weights/*.xz"))
-    assert [file.stem for file in files] == ["e5-dialogue.onnx", "vocab.txt", "reranker-dialogue.onnx"]
+    assert [file.stem for file in files] == [
+        "e5-dialogue.onnx",
+        "reranker-small.onnx",
+        "vocab.txt",
+        "reranker-dialogue.onnx",
+    ]
     for file in files:
         assert hashlib.sha256(lzma.decompress(file.read_bytes())).hexdigest() == pinned[file.stem]
 

@@ -52,6 +52,7 @@ def test_importing_the_manager_loads_no_heavy_module() -> None:
         "items.base",
         "languages",
         "records",
+        "receipts",
         "recalls",
         "settings",
         "text",
