@@ -306,7 +306,7 @@ def test_spaces_around_a_phrase_keep_their_meaning(manager: MemoryManager) -> No
 def test_forget_finds_its_rows_while_others_can_write(
     manager: MemoryManager, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    assert list(tmp_path.iterdir())  # a server lets others write while it looks, in any case
+    assert list(tmp_path.iterdir())  # on PostgreSQL the rows are found inside the transaction
     manager.add_memories(["the river is cold", "the lamp is green"], user="ann")
     other, searches = manager.for_tenant("other"), list[int]()
 
@@ -323,7 +323,7 @@ def test_forget_finds_its_rows_while_others_can_write(
 def test_forget_erases_what_was_added_while_it_looked(
     manager: MemoryManager, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    assert list(tmp_path.iterdir())  # a server lets others write while it looks, in any case
+    assert list(tmp_path.iterdir())  # on PostgreSQL the rows are found inside the transaction
     manager.add_memory("the river is cold", user="ann")
     added: list[int] = []
 
