@@ -16,6 +16,7 @@ from memoranda.index.base import VectorIndex
 from memoranda.index.chroma import ChromaEngine
 from memoranda.testing.contracts import DIMENSION, IndexContract, unit_rows
 from memoranda.testing.fakes import HashEmbedder
+from tests.ports import free_port
 
 FACTS = ["Ann likes green tea", "Bob drives a red car", "Ann lives in Berlin"]
 
@@ -35,9 +36,7 @@ class TestChroma(IndexContract):
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     """A real Chroma server on a free local port."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = int(probe.getsockname()[1])
+    port = free_port()
     program = str(Path(sys.executable).with_name("chroma"))
     folder = str(tmp_path_factory.mktemp("server"))
     process = subprocess.Popen(

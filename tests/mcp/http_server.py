@@ -17,7 +17,8 @@ from memoranda.server.config import ServerConfig
 from memoranda.server.keys import open_keys
 from memoranda.settings import MemoryConfig
 from memoranda.testing.fakes import HashEmbedder
-from tests.server.running import free_port, listening
+from tests.ports import free_port
+from tests.server.running import listening
 
 LEGACY, NEWEST = "legacy", "2026-07-28"
 """The protocol with a handshake and a session, and the one without them."""

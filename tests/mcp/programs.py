@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from mcp import StdioServerParameters
+from tests.ports import free_port
 
 _START_SECONDS = 30
 
@@ -31,7 +32,7 @@ def over_stdio(database: Path, *options: str) -> StdioServerParameters:
 @contextmanager
 def over_http(database: Path, *options: str) -> Iterator[str]:
     """Run `memoranda mcp` on a free local port; yield its address."""
-    port = _free_port()
+    port = free_port()
     with _running(port, *command(database, "--transport", "http", "--port", str(port), *options)) as url:
         yield url
 
@@ -39,15 +40,9 @@ def over_http(database: Path, *options: str) -> Iterator[str]:
 @contextmanager
 def with_fixtures() -> Iterator[str]:
     """Run our server with the fixtures of the conformance runner; yield its address."""
-    port = _free_port()
+    port = free_port()
     with _running(port, "-m", "tests.mcp.fixtures", str(port)) as url:
         yield url
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from memoranda.mcp.run import Owner
 from memoranda.server.keys import open_keys
 from tests.mcp.http_server import LEGACY, NEWEST, McpHttpServer, open_mcp_server
 from tests.mcp.programs import command, environment
-from tests.server.running import free_port
+from tests.ports import free_port
 
 READING = {
     *("recall", "context", "list", "replay", "search", "fetch", "session_history", "quarantine"),

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.postgres.server import OWNER, SERVICE, PostgresServer, free_port
+from tests.ports import free_port
+from tests.postgres.server import OWNER, SERVICE, PostgresServer
 
 _SECONDS_TO_START = 10.0
 

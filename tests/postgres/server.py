@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
-import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -20,6 +19,7 @@ from psycopg import sql
 
 from memoranda.storage.postgres.schema import STORE_ID, TERMS, VERSION_TABLE
 from memoranda.storage.postgres.store import migrate
+from tests.ports import free_port
 
 SERVICE = "memoranda_service"
 OWNER = "memoranda_owner"
@@ -146,9 +146,3 @@ def run_standby(primary: PostgresServer) -> Iterator[PostgresServer]:
     finally:
         standby.stop("immediate")
         shutil.rmtree(standby.data)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

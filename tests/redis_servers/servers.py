@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Callable
@@ -13,6 +12,8 @@ from pathlib import Path
 
 from redis import Redis
 from redis.exceptions import RedisError
+
+from tests.ports import free_port
 
 PROGRAM = shutil.which("redis-server")
 SLOTS = 16_384
@@ -24,13 +25,13 @@ class Server:
     """One Redis process; `kill` is kill -9, and `start` starts it again on the same port."""
 
     def __init__(self, folder: Path, *, cluster: bool = False) -> None:
-        self.port = _free_port()
+        self.port = free_port()
         self.url = f"redis://127.0.0.1:{self.port}/0"
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
         self._settings: dict[str, object] = {"port": self.port, "bind": "127.0.0.1", "dir": folder, "save": ""}
         if cluster:
-            self.bus_port = _free_port()
+            self.bus_port = free_port()
             self._settings |= {"cluster-enabled": "yes", "cluster-port": self.bus_port, "cluster-node-timeout": 2000}
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -104,12 +105,6 @@ def wait_until(condition: Callable[[], bool], what: str, seconds: float = 20) ->
         if time.monotonic() > deadline:
             raise TimeoutError(f"{what} was not ready within {seconds} s")
         time.sleep(0.02)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _is_ready(node: Server) -> bool:

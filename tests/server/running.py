@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
 import threading
@@ -19,6 +18,7 @@ import uvicorn
 from memoranda.server.config import ServerConfig
 from memoranda.server.run import create_app, uvicorn_config
 from memoranda.testing.fakes import HashEmbedder
+from tests.ports import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 _SCRIPT = """
@@ -26,12 +26,6 @@ import sys
 from memoranda.server import ServerConfig, run
 run(ServerConfig(host=sys.argv[2], port=int(sys.argv[3]), key_cache_seconds=0.01), sys.argv[1])
 """
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @contextmanager

@@ -19,9 +19,10 @@ import pytest
 
 from memoranda.server.keys import open_keys
 from memoranda.settings import MemoryConfig
+from tests.ports import free_port
 from tests.postgres.server import PostgresServer, run_server
 from tests.redis_servers.servers import PROGRAM, Server
-from tests.server.running import free_port, start, wait_for
+from tests.server.running import start, wait_for
 
 AUDIT_KEY = "a key for the tests of several processes"
 
