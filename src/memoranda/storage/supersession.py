@@ -210,9 +210,9 @@ def relate_contradiction(older: Claim, newer: Claim) -> Relation:
         return "contradict"
     if states_several(older.value) and not _is_same(older.value, newer.replaces or newer.value) and not _renews(newer):
         return "follow"  # what ended may be one of them
-    if newer.operation in ("state", "event") or (newer.operation == "update" and _may_both_hold(older, newer)):
+    if newer.operation in ("state", "event") or _is_finer(older, newer):
         return "follow"
-    return "end"
+    return "follow" if newer.operation == "update" and _may_both_hold(older, newer) else "end"
 
 
 def _renews(claim: Claim) -> bool:
@@ -226,13 +226,18 @@ def _may_both_hold(older: Claim, newer: Claim) -> bool:
         return False  # it says itself what is over
     if older.attribute == "city":
         return place_level(older.value) != place_level(newer.value)
-    finer = _words(older.value) < _words(newer.value) and value_shape(newer.value) != "address"
-    if finer or _is_slip(older.value, newer.value):
+    if _is_slip(older.value, newer.value):
         return True
     if _currency(older.value) != _currency(newer.value) or _digits_differ(older.value, newer.value):
         return True
     # "My car is a Golf" and "my car is dirty now" are of different kinds: a name, a number, an ordinary word.
     return not older.attribute.startswith(_ANY_SHAPE) and value_shape(older.value) != value_shape(newer.value)
+
+
+def _is_finer(older: Claim, newer: Claim) -> bool:
+    """Return whether a value only says more exactly what the older one says: "Oslo, Norway" after "Oslo"."""
+    finer = _words(older.value) < _words(newer.value) and value_shape(newer.value) != "address"
+    return finer and newer.replaces is None and older.holds and newer.holds
 
 
 def _digits_differ(one: str, other: str) -> bool:

@@ -129,6 +129,36 @@ def test_value_of_the_same_kind_hides(manager: MemoryManager, older: str, newer:
 
 
 @pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("I live in Ghent.", "I now live in Ghent, Belgium."),
+        ("I live in Kiel.", "I moved to Gaarden, Kiel."),
+        ("I live in Ghent.", "Actually, I live in Ghent, Ledeberg."),
+        ("I work at Bosch.", "Actually, I work at Bosch Thermotechnik."),
+        ("I work at Bosch.", "I work at Bosch Thermotechnik now."),
+        ("My favourite tea is Assam.", "I meant my favourite tea is smoky Assam."),
+        ("My name is Ana.", "Correction: my name is Ana Sofia."),
+    ],
+)
+def test_value_that_says_more_exactly_what_is_known_hides_nothing(
+    manager: MemoryManager, older: str, newer: str
+) -> None:
+    assert not hides(manager, older, newer)
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("I live in Ghent, Belgium.", "I now live in Bruges, Belgium."),
+        ("I work at Bosch.", "I moved from Bosch to Bosch Thermotechnik."),
+        ("My name is Ana.", "Correction: my name is Anja."),
+    ],
+)
+def test_value_that_shares_a_word_but_differs_hides(manager: MemoryManager, older: str, newer: str) -> None:
+    assert hides(manager, older, newer)
+
+
+@pytest.mark.parametrize(
     "back",
     [
         "That wasn't true, I lied.",
