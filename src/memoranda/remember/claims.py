@@ -72,6 +72,12 @@ _TAKE_BACKS: Final = (
     "joke", "lie", "prank", "up", "nonsense", "true", "kidding", "joking", "lying", "you", "leg", "back", "that",
 )  # fmt: skip
 """How words end that take something back and do not go on: "never mind, I'm staying" does."""
+# "Never mind, I'm keeping the car": what it names says which change is taken back.
+_STILL_SO: Final = re.compile(
+    r"\b(?:still|stay|staying|keep|keeping|stick|sticking)\b(?: (?:live|living|work|working|in|at|with|to|on))*"
+    r" (?P<named>(?-i:[A-Z])[\w'’-]*(?: (?-i:[A-Z])[\w'’-]*)*|(?:the|my|our) [^.,!?;\n]+)",
+    re.I,
+)
 _POINTING: Final = frozenset(("it", "this", "that", "these", "those", "them", "him", "her", "one", "something"))
 _MEASURES: Final = frozenset(("number", "money", "time", "day", "address"))
 _WHERE: Final = frozenset(("in", "on", "at", "near", "from", "with", "off", "out"))
@@ -205,6 +211,7 @@ def _take_back(claims: list[Claim], utterance: Utterance) -> Iterator[Claim]:
 
 def _retraction(utterance: Utterance, span: Span, *, only_change: bool = False) -> Claim:
     offset, said_at = utterance.span[0], utterance.said_at
+    still = _STILL_SO.search(utterance.text, span[0])
     return Claim(
         utterance.speaker,
         ANY_ATTRIBUTE,
@@ -216,6 +223,7 @@ def _retraction(utterance: Utterance, span: Span, *, only_change: bool = False) 
         single=only_change,
         trust=utterance.role,
         operation="retract",
+        replaces=still and still["named"],
     )
 
 

@@ -124,12 +124,12 @@ class RememberPipeline:
         extracted = self._extract(utterances, known, options)
         utterances = self._mask_secrets(utterances)
         plan = [_plan(utterance, found, options) for utterance, found in zip(utterances, extracted, strict=True)]
-        unremembered = _unremembered_messages(utterances, plan, options)
+        last = _log_in_order(utterances, plan, options)
         recheck = None if known.seq is None else Recheck(options.scope, known.seq, _DuplicateFinder(options))
         passed, turns = self._list_unread(utterances, extracted, options)
         # Stored and queued before the model is asked: it may never answer, and the program may end while it waits.
         waiting = ModelAnswer(waiting=turns, failure=_NOT_ANSWERED if turns else None)
-        written = self._write(plan, unremembered, waiting, options.now, recheck, progress)
+        written = self._write(plan, last, waiting, options.now, recheck, progress)
         answer = ModelAnswer()
         if self._reader is not None:
             answer = self._reader.read(passed, turns, known.texts, options)
@@ -369,15 +369,18 @@ def _plan_model_facts(answer: ModelAnswer, options: WriteOptions) -> list[NewMem
     return plan
 
 
-def _unremembered_messages(
+def _log_in_order(
     utterances: Sequence[Utterance], plan: Sequence[Sequence[NewMemory | Verdict]], options: WriteOptions
 ) -> list[AppendMessage]:
-    """Return the messages that make no memory: they are only logged."""
-    return [
-        AppendMessage(options.scope, to_stored_message(utterance.message), options.now)
-        for utterance, pieces in zip(utterances, plan, strict=False)
-        if utterance.message is not None and not any(isinstance(piece, NewMemory) for piece in pieces)
-    ]
+    """Give each memory the messages before it that make none, so that the log has them in order; return the last."""
+    waiting: list[StoredTurn] = []
+    for utterance, pieces in zip(utterances, plan, strict=True):
+        first = next((piece for piece in pieces if isinstance(piece, NewMemory)), None)
+        if first is not None:
+            first.before, waiting = tuple(waiting), []
+        elif utterance.message is not None:
+            waiting.append((options.scope, to_stored_message(utterance.message)))
+    return [AppendMessage(scope, message, options.now) for scope, message in waiting]
 
 
 @dataclass(frozen=True, slots=True)

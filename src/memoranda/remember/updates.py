@@ -25,13 +25,10 @@ from memoranda.storage.base import PartitionKey, Store, chunked
 from memoranda.storage.changes import NewMemory
 from memoranda.storage.claim_resolution import BY_MEANING, IN_ONE_CALL, names_thing
 from memoranda.storage.claims import ANY_ATTRIBUTE, CLAIMS, Claim, as_made, claim_from_json, claims_in, claims_of
-from memoranda.storage.read import latest_ids
 from memoranda.storage.supersession import relate
 from memoranda.text import query_terms
 from memoranda.types import FloatArray, IntArray, Memory, Scope, trust_rank
 
-_LATEST: Final = 12
-"""How many memories back a correction without an old value may reach."""
 _WITH_VALUE: Final = 16
 _SIMILAR: Final = 6
 _MAX_TERMS: Final = 64
@@ -180,11 +177,9 @@ class UpdateFinder:
     def _find_related(self, partition: Partition, new: NewMemory, among: IntArray) -> Iterator[int]:
         """Yield the memories that contain a value which the new one changes."""
         for claim in _open_changes(new):
-            if claim.operation == "correct" and claim.replaces is None:
-                yield from self._store.read(lambda tx: latest_ids(tx, new.scope, _LATEST), tenant=new.scope.tenant)
-            elif claim.operation == "retract":
+            if claim.operation == "retract" or (claim.operation == "correct" and claim.replaces is None):
                 continue  # the write finds what was said last
-            elif terms := query_terms(_name_of(claim)):
+            if terms := query_terms(_name_of(claim)):
                 yield from partition.postings.search(terms, _WITH_VALUE, among=among)[0].tolist()
 
     def _find_near(self, partition: Partition, new: NewMemory, among: IntArray, limit: int) -> dict[int, float]:

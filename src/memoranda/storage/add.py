@@ -47,22 +47,24 @@ def add_memories(tx: Transaction, new: Sequence[NewMemory]) -> list[Outcome]:
     """Write the memories that are new; one outcome each, in order. A repeat inside the list is a duplicate too."""
     keys = [dedup_keys(each) for each in new]
     known = _find_known(tx, [key for each in keys for key in each])
-    log = MessageLogWriter(tx, [turn for each in new if (turn := _turn(each))])
+    log = MessageLogWriter(tx, [turn for each in new for turn in (*each.before, _turn(each)) if turn])
     ids = tx.new_ids(memories, len(new))
     outcomes: list[Outcome] = []
     added: list[tuple[int, NewMemory]] = []
     rows: list[tuple[Any, ...]] = []
     for each, each_keys in zip(new, keys, strict=True):
+        for turn in each.before:
+            log.add(turn, each.recorded_at)
         message_id = each.message.message_id if each.message else None
         found = next((key for key in each_keys if key in known), None)
         if found is not None:
             outcomes.append(_known_outcome(known[found], _REASONS[found[0]], message_id))
             continue
-        turn = _turn(each)
-        if turn and log.has_other_words(turn):
+        own = _turn(each)
+        if own and log.has_other_words(own):
             outcomes.append(Outcome("duplicate", None, _OTHER_WORDS, message_id))
             continue
-        message_seq = log.add(turn, each.recorded_at) if turn else None
+        message_seq = log.add(own, each.recorded_at) if own else None
         memory = to_memory(each, ids[len(added)])
         added.append((memory.id, each))
         rows.append(_row(memory.id, each, message_seq))

@@ -65,6 +65,8 @@ class NewMemory:
     value: JSON = None
     expires_at: datetime | None = None
     message: StoredMessage | None = None
+    before: tuple[StoredTurn, ...] = ()
+    """Messages that become no memory and were said before this one: they are logged before it."""
     idempotency_key: str | None = None
     deduplicate: bool = False
     """Whether the same text in the same scope makes this a `duplicate`."""
@@ -92,6 +94,8 @@ class AppendMessage:
     scope: Scope
     message: StoredMessage
     recorded_at: datetime
+    before: tuple[StoredTurn, ...] = ()
+    """Other such messages, which are logged before it."""
 
 
 @dataclass(frozen=True, slots=True)

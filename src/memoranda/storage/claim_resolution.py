@@ -18,6 +18,7 @@ from datetime import datetime, timedelta
 from itertools import groupby
 from typing import Any, Final, TypeAlias
 
+from memoranda.places import looks_like_place
 from memoranda.shown_ids import IdText
 from memoranda.storage import lifecycle
 from memoranda.storage.add import true_from
@@ -38,6 +39,7 @@ from memoranda.storage.claims import (
     claims_of_memories,
     enders_of,
     fold,
+    has_shape,
     index_claims,
     open_claims,
     owner_of,
@@ -49,12 +51,14 @@ from memoranda.storage.claims import (
     without_end,
     write_notes,
 )
-from memoranda.storage.read import latest_ids
+from memoranda.storage.message_log import read_before
+from memoranda.storage.read import ids_of_message, latest_ids
 from memoranda.storage.supersession import (
     Ending,
     MadeClaim,
     Resolution,
     names_thing_owned,
+    names_value,
     relate_made,
     replay,
     told_at,
@@ -265,13 +269,41 @@ def _bind_claims(tx: Transaction, memory: Memory, related: Sequence[int]) -> Mem
     claims = claims_in(memory.notes)
     if all(_is_bound(claim) for claim in claims):
         return memory
-    if any(claim.operation == "retract" for claim in claims):
-        related = [*related, *latest_ids(tx, owner_of(memory), _LATEST)]
-    known = [stored for stored in claims_of_memories(tx, owner_of(memory), related) if stored.memory.id != memory.id]
-    bound = [each for claim in claims for each in ([claim] if _is_bound(claim) else _bind(claim, known))]
+    bound = [
+        each
+        for claim in claims
+        for each in ([claim] if _is_bound(claim) else _bind(claim, _find_meant(tx, memory, claim, related)))
+    ]
     notes = {**memory.notes, CLAIMS: [claim.to_json() for claim in bound]}
     write_notes(tx, memory.id, notes)
     return replace(memory, notes=notes)
+
+
+def _find_meant(tx: Transaction, memory: Memory, claim: Claim, related: Sequence[int]) -> list[StoredClaim]:
+    """Return the claims that a change which names no slot may be about.
+
+    "Correction: 1985" and "scratch that" are about what the speaker said just before, whatever else is known.
+    """
+    if claim.operation in ("retract", "correct") and claim.replaces is None:
+        found = _find_said_before(tx, memory, claim)
+    elif claim.operation == "retract":
+        found = latest_ids(tx, owner_of(memory), _LATEST)
+    else:
+        found = list(related)
+    return [stored for stored in claims_of_memories(tx, owner_of(memory), found) if stored.memory.id != memory.id]
+
+
+def _find_said_before(tx: Transaction, memory: Memory, claim: Claim) -> list[int]:
+    """Return the memories of the speaker's last words before these; none where others named such a value since."""
+    owner = owner_of(memory)
+    if memory.message_id is None:
+        return [each for each in latest_ids(tx, owner, 2) if each != memory.id][:1]
+    for message in read_before(tx, owner, memory.message_id, _LATEST):
+        if (message.speaker or message.role) == memory.speaker:
+            return ids_of_message(tx, owner, message.message_id)
+        if claim.operation == "correct" and has_shape(message.content or "", value_shape(claim.value)):
+            return []
+    return []
 
 
 def _is_bound(claim: Claim) -> bool:
@@ -306,17 +338,29 @@ def _bind(claim: Claim, known: Sequence[StoredClaim]) -> list[Claim]:
         return _bind_retraction(claim, known)
     if claim.attribute != ANY_ATTRIBUTE:
         return [_bind_noun(claim, known)]
+    if claim.operation == "correct" and claim.replaces is None:
+        known = [stored for stored in known if _is_only_value(stored)]
     fitting = [made for stored in known if _fits(made := stored.as_made(), claim)]
     if not fitting:
         return [claim]
     older = max(fitting, key=lambda each: each.said_at)
     value = claim.value if claim.holds else older.value
-    return [replace(claim, attribute=older.attribute, single=older.single, value=value)]
+    return [replace(claim, subject=older.subject, attribute=older.attribute, single=older.single, value=value)]
+
+
+def _is_only_value(stored: StoredClaim) -> bool:
+    """Return whether the words around a claim hold no other value of its shape, which could be meant as well."""
+    memory, claim = stored.memory, stored.as_made()
+    start = memory.evidence[0] if memory.evidence else 0
+    around = _blank_out(memory.content, [(claim.span[0] - start, claim.span[1] - start)])
+    return not has_shape(around, value_shape(claim.value))
 
 
 def _bind_retraction(claim: Claim, known: Sequence[StoredClaim]) -> list[Claim]:
     """Return one retraction for each claim of the memory that the speaker made last, if that was not long ago."""
     own = [stored for stored in known if stored.as_made().said_at <= claim.said_at and _is_about(stored, claim.subject)]
+    if claim.replaces is not None:
+        own = [stored for stored in own if _may_have_replaced(stored.as_made(), claim.replaces, known)]
     if not own:
         return [claim]
     last = max(own, key=lambda stored: (stored.as_made().said_at, stored.memory.id)).memory.id
@@ -327,9 +371,20 @@ def _bind_retraction(claim: Claim, known: Sequence[StoredClaim]) -> list[Claim]:
         each for each in made if claim.said_at - each.said_at <= _TAKEN_BACK_WITHIN and each.operation not in unfit
     ]
     return [
-        replace(claim, subject=each.subject, attribute=each.attribute, value=each.value, single=each.single)
+        replace(
+            claim, subject=each.subject, attribute=each.attribute, value=each.value, single=each.single, replaces=None
+        )
         for each in recent
     ] or [claim]
+
+
+def _may_have_replaced(change: Claim, named: str, known: Sequence[StoredClaim]) -> bool:
+    """Return whether a change is one of what words name that take it back: "I'm still in Oslo" is about the city."""
+    slot = fold(change.subject), change.attribute
+    values = [made.value for stored in known if (fold((made := stored.as_made()).subject), made.attribute) == slot]
+    if any(names_value(value, named) for value in values):
+        return True
+    return change.attribute == ("city" if looks_like_place(named) else "employer") and named[:1].isupper()
 
 
 def _is_about(stored: StoredClaim, speaker: str) -> bool:
@@ -360,13 +415,12 @@ def _bind_noun(claim: Claim, known: Sequence[StoredClaim]) -> Claim:
 
 
 def _fits(made: Claim, claim: Claim) -> bool:
-    if made.subject.casefold() != claim.subject.casefold() or made.attribute == ANY_ATTRIBUTE or not made.holds:
+    if made.attribute == ANY_ATTRIBUTE or not made.holds:
         return False
-    if claim.replaces is not None:
-        return names_thing_owned(made.value, claim.replaces)
-    if claim.operation == "correct":
+    if claim.operation == "correct" and claim.replaces is None:  # whomever the speaker spoke of just before
         return value_shape(made.value) == value_shape(claim.value) and _are_as_long(made.value, claim.value)
-    return names_thing_owned(made.value, claim.value)
+    same = made.subject.casefold() == claim.subject.casefold()
+    return same and names_thing_owned(made.value, claim.replaces or claim.value)
 
 
 def _are_as_long(one: str, other: str) -> bool:

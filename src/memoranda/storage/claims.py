@@ -285,6 +285,22 @@ def value_shape(value: str) -> str:
     return "name" if folded[:1].isupper() else "text"
 
 
+def has_shape(text: str, shape: str) -> bool:
+    """Return whether a text holds a value of a shape; a capital at the start of a sentence is no name."""
+    return _SHAPES[shape].search(text) is not None
+
+
+_SHAPES: Final = {
+    "address": re.compile("@"),
+    "year": re.compile(r"\b(?:19|20)\d\d\b"),
+    "number": re.compile(r"\d"),
+    "time": re.compile(r"\d"),
+    "name": re.compile(r"(?<![.!?])(?<!^)\s(?!I\b)[^\W\d_a-z]\w"),
+    "text": re.compile(r"\w"),
+}
+"""By which a value of a shape is found in a text: a number may be meant by any digits."""
+
+
 def claims_in_scope(tx: ReadTransaction, scope: Scope) -> list[StoredClaim]:
     """Return the claims of all memories of a scope that take part in recall, ended ones included."""
     visible = (_M.archived_at.is_(None), _M.quarantined_at.is_(None))

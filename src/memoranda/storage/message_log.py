@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from sqlalchemy import delete, func, select
 
@@ -29,6 +29,18 @@ _COLUMNS = (
     "seq", "message_id", "tenant", "agent", "user", "session", "role", "speaker", "content", "payload", "said_at",
     "recorded_at",
 )  # fmt: skip
+
+
+_SCOPE = (_M.tenant, _M.agent, _M.user, _M.session)
+
+
+class LoggedMessage(NamedTuple):
+    """What the log says about a message."""
+
+    message_id: str
+    role: str
+    speaker: str | None
+    content: str | None
 
 
 class MessageLogWriter:
@@ -79,12 +91,21 @@ def _owner(scope: Scope) -> Owner:
 
 def append_messages(tx: Transaction, changes: Sequence[AppendMessage]) -> list[Outcome]:
     """Write messages without memories; messages that are stored already stay as they are."""
-    turns = [(change.scope, change.message) for change in changes]
-    log = MessageLogWriter(tx, turns)
-    for turn, change in zip(turns, changes, strict=True):
-        log.add(turn, change.recorded_at)
+    turns = [(turn, each.recorded_at) for each in changes for turn in (*each.before, (each.scope, each.message))]
+    log = MessageLogWriter(tx, [turn for turn, _ in turns])
+    for turn, recorded_at in turns:
+        log.add(turn, recorded_at)
     log.write()
     return [Outcome("stored", None, "logged, not remembered", change.message.message_id) for change in changes]
+
+
+def read_before(tx: ReadTransaction, scope: Scope, message_id: str, limit: int) -> list[LoggedMessage]:
+    """Return the messages that were logged before one, of exactly its scope, the nearest first."""
+    owned = [_M.position.is_(None)]
+    owned += [column == name for column, name in zip(_SCOPE, scope_names(scope), strict=True)]
+    seq = select(_M.seq).where(_M.message_id == message_id, *owned).scalar_subquery()
+    query = select(_M.message_id, _M.role, _M.speaker, _M.content).where(_M.seq < seq, *owned)
+    return [LoggedMessage(*row) for row in tx.execute(query.order_by(_M.seq.desc()).limit(limit))]
 
 
 def mark_extracted(tx: Transaction, change: MarkExtracted) -> Outcome:

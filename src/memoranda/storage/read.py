@@ -150,6 +150,11 @@ def latest_ids(tx: ReadTransaction, scope: Scope, limit: int) -> list[int]:
     return list(tx.scalars(select(_M.id).where(*in_scope(scope)).order_by(_M.id.desc()).limit(limit)))
 
 
+def ids_of_message(tx: ReadTransaction, scope: Scope, message_id: str) -> list[int]:
+    """Return the ids of the memories that were made from a message of exactly this scope."""
+    return list(tx.scalars(select(_M.id).where(_M.message_id == message_id, *owner_conditions(scope))))
+
+
 def read_recent_notes(tx: ReadTransaction, scope: Scope, limit: int) -> list[dict[str, Any]]:
     """Return what was extracted from the newest memories of a scope."""
     query = select(_M.notes).where(*in_scope(scope)).order_by(_M.id.desc()).limit(limit)

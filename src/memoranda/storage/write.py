@@ -186,7 +186,7 @@ def _scopes_of(change: Change) -> list[Scope]:
 def _message_only(change: Change) -> AppendMessage:
     assert isinstance(change, NewMemory)
     assert change.message is not None
-    return AppendMessage(change.scope, change.message, change.recorded_at)
+    return AppendMessage(change.scope, change.message, change.recorded_at, change.before)
 
 
 def _bulk_kind(change: Change) -> type[NewMemory | AppendMessage] | None:

@@ -100,8 +100,9 @@ def apply_change(state: State, change: Change) -> Outcome:
             return _add(state, change)
         case MarkExtracted():
             return Outcome("stored", None)
-        case AppendMessage(scope, message):
-            state.messages.setdefault((scope, message.message_id), message.content)
+        case AppendMessage(scope, message, _, before):
+            for turn_scope, turn in (*before, (scope, message)):
+                state.messages.setdefault((turn_scope, turn.message_id), turn.content)
             return Outcome("stored", None)
         case Edit(memory_id, version, new):
             return _edit(state, memory_id, version, new)
@@ -137,6 +138,8 @@ def _released(notes: dict[str, JSON]) -> dict[str, JSON]:
 
 
 def _add(state: State, new: NewMemory) -> Outcome:
+    for scope, turn in new.before:
+        state.messages.setdefault((scope, turn.message_id), turn.content)
     saved = None if new.key is None else memory_by_key(state, new.scope, new.key)
     if saved is not None:
         # A value saved again is true again, whatever became of the old one.

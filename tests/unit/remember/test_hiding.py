@@ -168,7 +168,6 @@ def test_value_that_shares_a_word_but_differs_hides(manager: MemoryManager, olde
         "Just pulling your leg!",
         "Wait, no, I haven't.",
         "It was all made up, sorry.",
-        "Nah, I'm still in Ghent.",
     ],
 )
 @pytest.mark.parametrize(
@@ -180,6 +179,64 @@ def test_change_that_is_taken_back_hides_nothing(manager: MemoryManager, older: 
     assert ended_by(manager, first) == changed
     say(manager, back, 9.01)
     assert ended_by(manager, first) is None
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "back", "taken_back"),
+    [
+        ("I live in Ghent.", "I moved to Porto.", "Nah, I'm still in Ghent.", True),
+        ("I live in Ghent.", "I moved to Porto.", "On second thought, we're staying in Ghent.", True),
+        ("I own a kayak.", "I sold the kayak.", "Never mind, I'm keeping the kayak.", True),
+        ("I own a kayak.", "I sold the kayak.", "Nah, I'm still in Ghent.", False),
+        ("I live in Ghent.", "I moved to Porto.", "False alarm, I'm keeping the kayak.", False),
+        ("I live in Ghent.", "I moved to Porto.", "Actually, I still work at Bosch.", False),
+    ],
+)
+def test_words_that_name_what_stays_take_back_only_its_change(
+    manager: MemoryManager, older: str, newer: str, back: str, taken_back: bool
+) -> None:
+    first = say(manager, older, 0)
+    changed = say(manager, newer, 9)
+    say(manager, back, 9.01)
+    assert ended_by(manager, first) == (None if taken_back else changed)
+
+
+@pytest.mark.parametrize(
+    ("older", "between", "newer"),
+    [
+        ("I live in Ghent.", "Book me a room in Kiel.", "Actually, Lund."),
+        ("I live in Ghent.", "Is it raining in Kiel?", "Sorry, I meant Lund."),
+        ("I was born in 1971.", "My aunt was born in 1944.", "Correction: 1945."),
+        ("My rent is 700 euros.", "Send Kim 20 euros.", "Correction: 30 euros."),
+        ("I'm 41.", "Remind me in 5 minutes.", "Make that 6."),
+        ("My name is Anneliese.", "My dentist is Olga.", "I meant Oksana."),
+        ("My meeting is on Monday.", "Kim is away on Tuesday.", "Sorry, Wednesday."),
+        ("I moved to Porto.", "Two teas please.", "Scratch that."),
+        ("I live in Ghent, near Bruges.", "", "Actually, Lund."),
+    ],
+)
+def test_bare_correction_is_about_the_words_just_before_it(
+    manager: MemoryManager, older: str, between: str, newer: str
+) -> None:
+    first = say(manager, older, 0)
+    for hours, text in enumerate((between, newer), 1):
+        if text:
+            manager.remember(Message("user", text, timestamp=SAID + timedelta(hours=hours), name="Ana"), user="ana")
+    assert ended_by(manager, first) is None
+    assert not [fact for fact in manager.facts(user="ana") if fact.memory_id == first and not fact.holds]
+
+
+@pytest.mark.parametrize(
+    ("between", "hidden"),
+    [("Noted!", True), ("You fly to Kiel on Friday.", False), ("Which city do you mean?", True)],
+)
+def test_bare_correction_after_an_answer_may_be_about_the_answer(
+    manager: MemoryManager, between: str, hidden: bool
+) -> None:
+    first = say(manager, "I live in Ghent.", 0)
+    manager.remember(Message("assistant", between, timestamp=SAID + timedelta(hours=1)), user="ana")
+    last = say(manager, "Actually, Lund.", 0.1)
+    assert ended_by(manager, first) == (last if hidden else None)
 
 
 @pytest.mark.parametrize(
