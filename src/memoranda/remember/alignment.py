@@ -16,7 +16,7 @@ from memoranda.caches import text_cache
 from memoranda.remember.clauses import Clause, find_clauses
 from memoranda.remember.explicit import stands_alone
 from memoranda.remember.lexicon import NOW
-from memoranda.remember.values import read_value
+from memoranda.remember.values import length_of_value, read_value
 from memoranda.storage.claims import Claim, Operation
 
 _TOKEN: Final = re.compile(r"[^\W_][\w'’.,@/+#%&-]*[\w%+#]|[^\W_]|[$€£:]")
@@ -244,7 +244,9 @@ def _compare_values(older: _Sentence, newer: _Sentence) -> _Pair | None:
         operation = "correct"
     elif certain and _NOW.search(new.text):
         operation = "update"
-    return _Pair(" ".join(frame), old_value, new_value, _span(old, one), _span(new, other), operation)
+    said_beside = len(old_value) - length_of_value(old_value)
+    old_span = (old.start, old_words[-1].end - said_beside) if said_beside else _span(old, one)
+    return _Pair(" ".join(frame), old_value, new_value, old_span, _span(new, other), operation)
 
 
 def _are_alike(old: Sequence[_Word], new: Sequence[_Word]) -> bool:

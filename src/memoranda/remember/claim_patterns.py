@@ -37,7 +37,7 @@ PARTS: Final = {
     "value": r"(?P<value>(?:[^.!?;\n]|\.(?=\S)|(?<=\b(?:Mr|Ms|Dr|St))\.|(?<=\bMrs)\.)+)",
     "short": r"(?P<value>(?:[^.!?;,\n]|\.(?=\S))+?)",
     "end": r"(?=[\s.!;,]*$)",
-    "stop": r"(?=\s*(?:[.,;!]|$)| (?:as|last|this|in|on|yesterday|today|now|recently|from|since|(?:a|two|three) (?:\w+ )?(?:day|week|month|year|decade|while|few|couple)|earlier|instead|with|to) ?)",
+    "stop": r"(?=\s*(?:[.,;!](?!\d)|$)| (?:as|last|this|in|on|yesterday|today|now|recently|from|since|(?:a|two|three) (?:\w+ )?(?:day|week|month|year|decade|while|few|couple)|earlier|instead|with|to)\b)",
     # Nouns that look like a verb: "the meeting is on Monday".
     "ing_noun": (
         r"(?:meeting|building|wedding|training|morning|evening|painting|booking|rating|hearing|screening|briefing|opening|closing|heating"
@@ -143,7 +143,7 @@ _PEOPLE = (
     _many("nickname", r"~who~adv(?:known as|nicknamed|called|better known as) ~name~stop"),
     _many("handle", r"(?:(?:you can|please|just) )*(?:reach|find|message|tag|ping|follow|contact|email|dm) (?P<who>me) (?:at|on|under|as|via) (?P<value>@[\w.-]*\w|[\w.+-]+@[\w-]+\.[\w.-]*\w)"),
     _one("age", r"~who~adv(?P<value>\d{1,3}) years? old\b"),
-    _one("age", r"(?P<who>i|we|~user|~kin)(?:(?='(?:m|s) )| )~adv(?P<value>\d{1,3})~end"),
+    _one("age", r"(?P<who>i|we|~user|~kin)(?:(?='(?:m|s) )| )~adv(?:am|is|'m|'s|now) (?P<value>\d{1,3})(?: now)?(?=[\s.!;,]*$|,| and )"),
     _one("age", r"~who~advturned (?P<value>\d{1,3})\b(?!°| (?:degrees?|pages?|percent|times?|rounds?)\b)", "update"),
     _one("birth year", r"~who(?:was )?born in (?P<value>(?:19|20)\d\d)\b"),
     _one("birthplace", r"~who(?:was )?born (?:and raised )?in ~name"),

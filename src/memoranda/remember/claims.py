@@ -26,6 +26,7 @@ from memoranda.remember.values import (
     attribute_for,
     is_redacted,
     is_thing,
+    length_of_value,
     may_be_quality,
     may_be_several,
     names_person,
@@ -340,6 +341,8 @@ class _Found:
         """Return where in the message the claim is made, up to the end of its value."""
         # Of "at 7 pm with Clara" only the time is the value: the rest is said beside it, and stays.
         said = reading.value if value is not None and reading.value in value else value
+        if said is not None and self.pattern.single:
+            said = said[: length_of_value(said)]
         start = self.match.start(self.group)
         leads = start == self.match.start()  # "Ghent is home now"
         last = self.match.end() if said is None or leads else self.clause.text.index(said, start) + len(said)

@@ -62,6 +62,12 @@ _LEADING: Final = re.compile(
     r"|on|at|in|by|for|to|with|the|a|an|going\s+to\s+be|my|our|hosted|deployed|located|stored|running|written|built|based)\s+)+",
     re.I,
 )
+# What follows a value is said beside it, unless it is the second half of a name: "Berlin, Germany".
+_BESIDE: Final = re.compile(
+    r"\s(?:and|or|but|plus|with|while|like|who|which|whose|where|because|for|at|near|under|by)\b"
+    r"|,(?!\s+(?-i:[A-Z])[\w'’.-]*(?:\s(?-i:[A-Z])[\w'’.-]*)*\s*(?:,|$))",
+    re.I,
+)
 _NO_VALUE: Final = frozenset(("now", "again", "anymore", "in", "at", "daily", "a lot", "too", "today"))
 _VAGUE_WORDS = """
     it that this them these those him her you everything something anything nothing one what how all mine there here
@@ -316,6 +322,12 @@ def trim_value(sentence: str, span: Span, dates: Sequence[int], *, keep_dates: b
     ):
         return None
     return text if any(word not in _VAGUE for word in words) else None
+
+
+def length_of_value(value: str) -> int:
+    """Return how many characters of a value name it: of "6 and deaf" and "blue, like the sea" the rest says more."""
+    beside = _BESIDE.search(value)
+    return len(value) if beside is None else beside.start()
 
 
 def is_thing(words: Sequence[str]) -> bool:

@@ -131,6 +131,36 @@ def test_value_of_the_same_kind_hides(manager: MemoryManager, older: str, newer:
 @pytest.mark.parametrize(
     ("older", "newer"),
     [
+        ("My niece is 9 and uses a wheelchair.", "My niece is 10 now."),
+        ("My horse Bolt is 12 and blind.", "My horse Bolt is 13 now."),
+        ("The workshop is on Tuesday and lunch is included.", "The workshop moved to Friday."),
+        ("The workshop is on Tuesday, Olga brings cake.", "The workshop moved to Friday."),
+        ("The backup runs on host 12 and Olga has the key.", "The backup runs on host 14 now."),
+        ("The archive is in Ghent and Olga has the key.", "The archive is now in Kiel."),
+        ("My favourite tea is mint, like at home in Fez.", "My favourite tea is sage now."),
+        ("My landlord is Tom, who hates dogs.", "My landlord is Kim now."),
+    ],
+)
+def test_change_of_a_value_leaves_what_else_was_said_beside_it(manager: MemoryManager, older: str, newer: str) -> None:
+    assert not hides(manager, older, newer)
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("My niece is 9.", "My niece is 10 now."),
+        ("I live in Ghent, Belgium.", "I moved to Kiel."),
+        ("I'm single.", "I'm married now."),
+        ("The workshop is on Tuesday.", "The workshop moved to Friday."),
+    ],
+)
+def test_change_of_all_that_was_said_hides(manager: MemoryManager, older: str, newer: str) -> None:
+    assert hides(manager, older, newer)
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
         ("I live in Ghent.", "I now live in Ghent, Belgium."),
         ("I live in Kiel.", "I moved to Gaarden, Kiel."),
         ("I live in Ghent.", "Actually, I live in Ghent, Ledeberg."),
