@@ -467,8 +467,8 @@ class TestReplay:
         assert server.send("POST", "/v1/memories/list", key, json={}).json()["items"] == []
 
     def test_replay_does_not_return_a_text_that_was_deleted(self, server: InProcessServer, key: str) -> None:
-        added = {"messages": [{"role": "user", "content": "I drink green tea."}], "user_id": "ann"}
-        owner = {"filters": {"user_id": "ann"}}
+        added: dict[str, object] = {"messages": [{"role": "user", "content": "I drink green tea."}], "user_id": "ann"}
+        owner: dict[str, object] = {"filters": {"user_id": "ann"}}
         sent: dict[str, dict[str, object]] = {
             "/v1/items": {"namespace": ["a"], "values": {"k": "green tea"}},
             "/mem0/v3/memories/add/": added,
