@@ -26,17 +26,22 @@ _Layout: TypeAlias = dict[str, tuple[int, int, str]]
 """Section name → offset, size and sha256."""
 
 
+_BESIDE_DATABASE = ("-wal", "-shm", "-journal", ".lock", ".key")
+
+
 @contextmanager
-def atomic_replace(target: Path, mode: int = PRIVATE) -> Iterator[Path]:
+def atomic_replace(target: Path, mode: int = PRIVATE, *, database: bool = False) -> Iterator[Path]:
     """Yield a temporary file to write, which replaces the target when the block succeeds.
 
     The file is on disk before it replaces the target. When the block raises, the temporary file is deleted and the
-    target is unchanged.
+    target is unchanged. A database or a file that belongs to one is replaced only where the caller writes such a file.
     """
     if "\0" in str(target):
         raise InvalidInput(f"{str(target)!r} is not the name of a file: it holds a NUL character")
     if target.exists() and not target.is_file():
         raise InvalidInput(f"{target} is not an ordinary file: name another one")
+    if not database:
+        refuse_database(target)
     temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}.partial")
     os.close(os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode))
     try:
@@ -46,6 +51,27 @@ def atomic_replace(target: Path, mode: int = PRIVATE) -> Iterator[Path]:
     finally:
         temporary.unlink(missing_ok=True)
     fsync_folder(target.parent)
+
+
+def refuse_database(target: Path, *, backups: bool = True) -> None:
+    """Raise `InvalidInput` for a database or a file that belongs to one; optionally not for a backup that none uses.
+
+    It looks for the files beside it first: to open and close a database ends SQLite's locks on it in this process.
+    """
+    owners = [target.name.removesuffix(suffix) for suffix in _BESIDE_DATABASE if target.name.endswith(suffix)]
+    for name in (target.name, *filter(None, owners)):
+        database = target.with_name(name)
+        is_open, was_open = (database.with_name(name + suffix).exists() for suffix in ("-wal", ".lock"))
+        refuses_closed = backups or name != target.name
+        if is_open or (refuses_closed and (was_open or _starts_like_database(database))):
+            raise InvalidInput(f"{target} is a database or belongs to one, and would be lost: choose another name")
+
+
+def _starts_like_database(path: Path) -> bool:
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(16) == b"SQLite format 3\0"
 
 
 def fsync_file(path: Path) -> None:

@@ -42,28 +42,28 @@ class Entry:
 
 
 REGIMES: dict[str, Entry] = {
-    "kill": Entry("tests.prove.kill:run", "kill -9 during every kind of write, several processes", 10_000, 40),
-    "power": Entry("tests.prove.power:run", "power cut at every moment of a run", 100_000, 300, needs_shim=True),
+    "kill": Entry("tests.prove.kill:run", "kill -9 during every kind of write, several processes", 10_000, 20),
+    "power": Entry("tests.prove.power:run", "power cut at every moment of a run", 100_000, 120, needs_shim=True),
     "power-weak": Entry(
         "tests.prove.power:run_weak", "control: weaker sync is found out by `power`", 2, 2, needs_shim=True
     ),
     "faults": Entry(
-        "tests.prove.faults:run", "the n-th write, sync, rename, unlink or open fails", 20_000, 60, needs_shim=True
+        "tests.prove.faults:run", "the n-th write, sync, rename, unlink or open fails", 20_000, 25, needs_shim=True
     ),
-    "damage": Entry("tests.prove.damage:run", "damaged files: right answer, typed error or reported", 50_000, 100),
-    "processes": Entry("tests.prove.processes:run", "operations by 32 processes on one file", 100_000, 320),
-    "pauses": Entry("tests.prove.pauses:run", "SIGSTOP of holders of the lock or a lease", 500, 12),
-    "canaries": Entry("tests.prove.canaries:run", "forgotten words looked for in the bytes of every file", 1_000, 30),
+    "damage": Entry("tests.prove.damage:run", "damaged files: right answer, typed error or reported", 50_000, 50),
+    "processes": Entry("tests.prove.processes:run", "operations by 32 processes on one file", 100_000, 128),
+    "pauses": Entry("tests.prove.pauses:run", "SIGSTOP of holders of the lock or a lease", 500, 6),
+    "canaries": Entry("tests.prove.canaries:run", "forgotten words looked for in the bytes of every file", 1_000, 12),
     "defects": Entry("tests.prove.defects:run", "known faults put into the code, each found by a regime", 53, 1),
-    "model": Entry("tests.prove.model:model_steps", "random steps beside the exact reference", 1_000_000, 300),
+    "model": Entry("tests.prove.model:model_steps", "random steps beside the exact reference", 1_000_000, 150),
     "isolation": Entry(
-        "tests.prove.isolation:isolation", "queries across tenants, users, agents and sessions", 1_000_000, 1_000
+        "tests.prove.isolation:isolation", "queries across tenants, users, agents and sessions", 1_000_000, 400
     ),
-    "requests": Entry("tests.prove.requests:openapi_requests", "requests made from OpenAPI", 200_000, 600),
-    "parsers": Entry("tests.prove.parsers:fuzz_parsers", "mutated input for every parser", 20_000_000, 5_000),
-    "clocks": Entry("tests.prove.clocks:clock_jumps", "schedules of a clock that jumps", 10_000, 30),
-    "interrupts": Entry("tests.prove.clocks:interrupts", "writes interrupted at two moments", 10_000, 300),
-    "soak": Entry("tests.prove.soak:soak", "64 clients over HTTP, in seconds", 3_600, 6),
+    "requests": Entry("tests.prove.requests:openapi_requests", "requests made from OpenAPI", 200_000, 300),
+    "parsers": Entry("tests.prove.parsers:fuzz_parsers", "mutated input for every parser", 20_000_000, 2_500),
+    "clocks": Entry("tests.prove.clocks:clock_jumps", "schedules of a clock that jumps", 10_000, 15),
+    "interrupts": Entry("tests.prove.clocks:interrupts", "writes interrupted at two moments", 10_000, 150),
+    "soak": Entry("tests.prove.soak:soak", "64 clients over HTTP, in seconds", 3_600, 4),
     "offline": Entry("tests.prove.offline:offline", "tests without a network", 2_000, 300),
 }
 """Name → regime. One line each; the function is imported only when it runs."""

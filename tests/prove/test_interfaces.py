@@ -120,8 +120,13 @@ for host in ("192.0.2.1", "127.0.0.1"):
     assert connects.read_text("utf-8") == "('192.0.2.1', 9)\n"
 
 
-def test_offline_reports_a_part_that_fails(tmp_path: Path) -> None:
-    _, failed = offline.run_tests("tests/no/such/test.py", tmp_path / "connects", isolated=False)
+@pytest.mark.parametrize(("status", "output"), [(1, "FAILED tests/a.py::test_a\n1 passed"), (4, "no such file")])
+def test_offline_reports_a_part_that_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: int, output: str
+) -> None:
+    done = subprocess.CompletedProcess([], status, output, "")
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: done)
+    _, failed = offline.run_tests("tests/a.py", tmp_path / "connects", isolated=False)
     assert len(failed) == 1
 
 

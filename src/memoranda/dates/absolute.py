@@ -21,6 +21,7 @@ from memoranda.dates.rules import (
     quarter_of,
     rule,
     season_of,
+    text_before,
     week_of,
     weekend_of,
     year_of,
@@ -44,7 +45,8 @@ from memoranda.dates.vocabulary import (
     weekday_number,
 )
 
-_YEARLY_EVENT: Final = re.compile(r"\b(?:birthday|anniversary|born|celebrated?s?)\b[^.!?]*$", re.I)
+_YEARLY_EVENT: Final = re.compile(r"\b(?:birthday|anniversary|born|celebrated?s?)\b", re.I)
+_CLAUSE_END: Final = re.compile(r"[.!?]")
 
 
 def _at(context: DateContext, year: int, month: int, day: int = 1) -> datetime:
@@ -76,7 +78,7 @@ def _day_with_year(match: Match, context: DateContext) -> Interval:
 
 def _day_without_year(match: Match, context: DateContext) -> Interval | None:
     month, day = month_number(match["month"]), int(match["day"])
-    if _YEARLY_EVENT.search(match.string[: match.start()]) and context.tense is None:
+    if _YEARLY_EVENT.search(_CLAUSE_END.split(text_before(match.string, match.start()))[-1]) and context.tense is None:
         return None
     start = choose_by_tense(context, lambda year: _at(context, year, month, day))
     return day_of(start or _nearest(context, month, day))

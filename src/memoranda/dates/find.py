@@ -20,15 +20,17 @@ from memoranda.dates.rules import (
     DAY,
     DateContext,
     DateRule,
+    EnglishTenseFinder,
     Interval,
     Precision,
     Tense,
+    TenseFinder,
     add_months,
     add_units,
+    blank,
     day_of,
     midnight,
     part_of,
-    tense_around,
     weekend_of,
 )
 from memoranda.dates.vocabulary import NUMBER, find_word_kinds, parse_count, weekday_number
@@ -261,8 +263,8 @@ def find_mentions(text: str, said_at: datetime, *, prefer: Tense | None = None) 
         return ()
     lowered = lower_case(text)
     translated = _find_translated(lowered, said_at, prefer, _languages_of_dates(text, lowered))
-    for found in translated:  # no rule for English may match a part of it
-        lowered = lowered[: found.start] + "\0" * (found.end - found.start) + lowered[found.end :]
+    # No rule for English may match a part of it.
+    lowered = blank(lowered, sorted((found.start, found.end) for found in translated))
     rules = _select_rules(find_word_kinds(lowered))
     if not rules and not translated:
         return ()
@@ -300,7 +302,8 @@ def _find_translated(
         rules = language_rules(language)
         found = [] if rules is None else [*rules.find(folded)]
         if rules is not None and found:
-            resolved = (_resolve(each, said_at, rules.tense(folded, each.start, each.end) or prefer) for each in found)
+            tenses = rules.tense_finder(folded)
+            resolved = (_resolve(each, said_at, tenses.find(each.start, each.end) or prefer) for each in found)
             return [expression for expression in resolved if expression is not None]
     return []
 
@@ -335,22 +338,23 @@ def _select_rules(kinds: frozenset[str]) -> tuple[DateRule, ...]:
 def _find_expressions(
     text: str, lowered: str, rules: Iterable[DateRule], said_at: datetime, prefer: Tense | None
 ) -> Iterator[Expression]:
-    remaining = lowered
+    remaining, tenses = lowered, EnglishTenseFinder(text)
     for rule in rules:
-        regex = rule.regex
+        regex, spans = rule.regex, []
         for match in regex.finditer(remaining):
             start, end = match.span("core") if "core" in regex.groupindex else match.span()
             end -= text[end - 1] == "."  # it ends an abbreviation or the sentence; both are possible
-            context = DateContext(said_at, partial(_find_tense, text, start, end, prefer))
+            context = DateContext(said_at, partial(_find_tense, tenses, start, end, prefer))
             try:
                 interval = rule.resolve(match, context)
             except (ValueError, OverflowError):  # 31 June, or a thousand years ago: no such time
                 interval = None
             if interval is not None:
                 yield Expression(start, end, interval)
-            # Resolved or not, no later rule may match a part of it.
-            remaining = remaining[:start] + "\0" * (end - start) + remaining[end:]
+            spans.append((start, end))
+        # Resolved or not, no later rule may match a part of it.
+        remaining = blank(remaining, spans)
 
 
-def _find_tense(text: str, start: int, end: int, prefer: Tense | None) -> Tense | None:
-    return tense_around(text, start, end) or prefer
+def _find_tense(tenses: TenseFinder, start: int, end: int, prefer: Tense | None) -> Tense | None:
+    return tenses.find(start, end) or prefer

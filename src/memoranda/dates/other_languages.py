@@ -13,7 +13,7 @@ from functools import cache
 from typing import Final, Literal
 
 from memoranda.dates.language_words import WORDS, DateWords
-from memoranda.dates.rules import Tense
+from memoranda.dates.rules import TenseFinder, blank
 
 Edge = Literal["since", "until", "beside"]
 _FOLDED: Final = str.maketrans(
@@ -97,22 +97,16 @@ class _Language:
         """Yield the expressions, those of earlier rules first; none overlap."""
         remaining = folded
         for pattern, english in self._rules:
-            for match in pattern.finditer(remaining):
+            matches = list(pattern.finditer(remaining))
+            for match in matches:
                 yield Translation(*match.span(), self._translate(match, english), self._find_edge(folded, match))
-                start, end = match.span()
-                remaining = remaining[:start] + "\0" * (end - start) + remaining[end:]
+            remaining = blank(remaining, [match.span() for match in matches])
         for match in _BARE_YEAR.finditer(remaining):  # a number is a year only where a word before it says so
             if edge := self._find_edge(folded, match):
                 yield Translation(*match.span(), f"in {match.group()}", edge)
 
-    def tense(self, folded: str, start: int, end: int) -> Tense | None:
-        """Return the tense that the nearest cue in the sentence shows."""
-        first = max(folded.rfind(mark, 0, start) for mark in ".!?\n。！？") + 1
-        last = min((i for mark in ".!?\n。！？" if (i := folded.find(mark, end)) >= 0), default=len(folded))
-        past, future = (_nearest(cue, folded, first, last, (start, end)) for cue in (self._past, self._future))
-        if past is None and future is None:
-            return None
-        return "past" if future is None or (past is not None and past <= future) else "future"
+    def tense_finder(self, folded: str) -> TenseFinder:
+        return TenseFinder(folded, _SENTENCE_MARK, self._past, self._future)
 
     def _expand(self, pattern: str) -> str:
         """Return the pattern with the words of the language in its slots."""
@@ -170,6 +164,7 @@ class _Language:
 
 
 _EDGES: Final[tuple[tuple[Edge, str], ...]] = (("since", "since"), ("until", "until"), ("beside", "beside"))
+_SENTENCE_MARK: Final = re.compile(r"[.!?\n。！？]")
 _BARE_YEAR: Final = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 _DIGIT_SLOTS: Final = {"d": r"[0-3]?\d", "m": r"[01]?\d", "year": r"(?:19|20)\d\d"}
 
@@ -177,13 +172,6 @@ _DIGIT_SLOTS: Final = {"d": r"[0-3]?\d", "m": r"[01]?\d", "year": r"(?:19|20)\d\
 def _calendar(words: str, english: Sequence[str]) -> dict[str, str]:
     entries = zip(words.split(), english, strict=True)
     return {word: name for alternatives, name in entries for word in alternatives.split("/")}
-
-
-def _nearest(cue: re.Pattern[str], folded: str, first: int, last: int, span: tuple[int, int]) -> int | None:
-    start, end = span
-    distances = [start - found.end() for found in cue.finditer(folded, first, start)]
-    distances += [2 * (found.start() - end) + 1 for found in cue.finditer(folded, end, last)]
-    return min(distances, default=None)
 
 
 @cache

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -195,41 +196,80 @@ _OPEN_END: Final = re.compile(r"\b(?P<word>since|until|till|by)\s+(?:the\s+)?$",
 _PERFECT: Final = re.compile(r"\b(?:have|has|haven't|hasn't|been)\b|(?:'|’)(?:ve|s)\b", re.I)
 
 
-def tense_around(text: str, start: int, end: int) -> Tense | None:
-    """Return the tense of the sentence around a time expression; None when the sentence does not show it."""
-    before, after = _sentence_around(text, start, end)
-    open_end = _OPEN_END.search(before)
-    if open_end is not None:
+_REACH: Final = 500
+"""How many characters before or after a date a word may be that counts for it, in a text without full stops."""
+
+
+class TenseFinder:
+    """Finds the tense around the dates of one text.
+
+    The words that show it are looked for once in each sentence that has a date, however many it has.
+    """
+
+    def __init__(
+        self, text: str, sentence_end: re.Pattern[str], past: re.Pattern[str], future: re.Pattern[str]
+    ) -> None:
+        breaks = [found.span() for found in sentence_end.finditer(text)]
+        self._text, self._past, self._future = text, past, future
+        self._starts = [0, *(end for _, end in breaks)]
+        self._ends = [*(start for start, _ in breaks), len(text)]
+        self._found: dict[tuple[re.Pattern[str], int], list[tuple[int, int]]] = {}
+
+    def find(self, start: int, end: int) -> Tense | None:
+        """Return the tense that the nearest cue in the sentence shows; None where there is none."""
+        past, future = self._distance(self._past, start, end), self._distance(self._future, start, end)
+        if past is None or future is None:
+            return "future" if future is not None else "past" if past is not None else None
+        return "past" if past <= future else "future"
+
+    def _distance(self, cue: re.Pattern[str], start: int, end: int) -> int | None:
+        """Return the number of characters to the nearest cue; the distance to a cue after the date counts double."""
+        before = self._cues(cue, bisect_right(self._starts, start) - 1)
+        after = self._cues(cue, bisect_left(self._ends, end))
+        last = bisect_right(before, start, key=lambda span: span[1])
+        first = bisect_left(after, end, key=lambda span: span[0])
+        distances = [start - found for _, found in before[max(0, last - 1) : last] if start - found <= _REACH]
+        distances += [2 * (found - end) + 1 for found, _ in after[first : first + 1] if found - end <= _REACH]
+        return min(distances, default=None)
+
+    def _cues(self, cue: re.Pattern[str], sentence: int) -> list[tuple[int, int]]:
+        key = (cue, sentence)
+        if key not in self._found:
+            matches = cue.finditer(self._text, self._starts[sentence], self._ends[sentence])
+            self._found[key] = [match.span() for match in matches]
+        return self._found[key]
+
+
+class EnglishTenseFinder(TenseFinder):
+    """The same for English, where "since" and "until" before a date decide."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text, _SENTENCE_END, _PAST_CUE, _FUTURE_CUE)
+
+    def find(self, start: int, end: int) -> Tense | None:
+        open_end = _OPEN_END.search(self._text, max(0, start - 30), start)
+        if open_end is None:
+            return super().find(start, end)
         return "past" if open_end["word"].lower() == "since" else "future"
-    past = _distance(_PAST_CUE, before, after)
-    future = _distance(_FUTURE_CUE, before, after)
-    if past is None and future is None:
-        return None
-    if past is None or future is None:
-        return "future" if past is None else "past"
-    return "past" if past <= future else "future"
-
-
-_SENTENCE_LENGTH: Final = 500
-"""Characters that are searched on each side: a "sentence" of many thousands, with hundreds of dates, takes seconds."""
 
 
 def is_perfect(text: str, start: int) -> bool:
     """Return whether "have been …" or a similar form comes before, in the same sentence."""
-    return _PERFECT.search(_sentence_around(text, start, start)[0]) is not None
+    return _PERFECT.search(_SENTENCE_END.split(text_before(text, start))[-1]) is not None
 
 
-def _sentence_around(text: str, start: int, end: int) -> tuple[str, str]:
-    before = _SENTENCE_END.split(text[max(0, start - _SENTENCE_LENGTH) : start])[-1]
-    after = _SENTENCE_END.split(text[end : end + _SENTENCE_LENGTH], maxsplit=1)[0]
-    return before, after
+def text_before(text: str, start: int) -> str:
+    """Return the characters before a position that count for a date there."""
+    return text[max(0, start - _REACH) : start]
 
 
-def _distance(cue: re.Pattern[str], before: str, after: str) -> int | None:
-    """Return the number of characters to the nearest cue; the distance to a cue after the expression counts double."""
-    distances = [len(before) - match.end() for match in cue.finditer(before)]
-    distances += [2 * match.start() + 1 for match in cue.finditer(after)]
-    return min(distances, default=None)
+def blank(text: str, spans: Sequence[tuple[int, int]]) -> str:
+    """Return a text with the characters of some spans, which are in order, replaced by ones that no rule matches."""
+    pieces, position = [], 0
+    for start, end in spans:
+        pieces += [text[position:start], "\0" * (end - start)]
+        position = end
+    return "".join([*pieces, text[position:]])
 
 
 @dataclass(frozen=True, slots=True)

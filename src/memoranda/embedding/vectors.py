@@ -8,8 +8,8 @@ from functools import partial
 import numpy as np
 from sqlalchemy import ColumnElement, and_, delete, exists, func, insert, select, update
 
-from memoranda.embedding.base import CachesByTenant, Embedder, EmbedderIdentity, is_instant
-from memoranda.errors import Incompatible
+from memoranda.embedding.base import CachesByTenant, Embedder, EmbedderIdentity, InputKind, is_instant
+from memoranda.errors import Incompatible, MemorandaError, Unavailable
 from memoranda.storage.base import Generation, ReadTransaction, Row, Store, Transaction
 from memoranda.storage.changes import NewMemory
 from memoranda.storage.schema import generations, memories, vectors
@@ -64,11 +64,11 @@ class Vectors:
 
     def embed_query(self, tenant: str, text: str) -> FloatArray | None:
         """Return the vector of a tenant's question; None when vector search is off."""
-        return None if self.embedder is None else self._embedder_for(tenant).embed([text], kind="query")[0]
+        return None if self.embedder is None else embed_checked(self._embedder_for(tenant), [text], "query")[0]
 
     def embed_passages(self, tenant: str, texts: Sequence[str]) -> FloatArray:
         """Return the vectors of a tenant's texts, one row each; vector search must be on."""
-        return self._embedder_for(tenant).embed(list(texts), kind="passage")
+        return embed_checked(self._embedder_for(tenant), list(texts), "passage")
 
     def reembed(self, progress: Progress | None = None) -> int:
         """Embed every memory with this embedder; return how many. Interrupted, it continues where it stopped."""
@@ -109,7 +109,7 @@ class Vectors:
         assert self.embedder is not None
         total = made + self._store.read(lambda tx: count_missing(tx, generation), tenant=ANY)
         while batch := self._store.read(lambda tx: read_missing(tx, generation, _BATCH, within), tenant=ANY):
-            fresh = self.embedder.embed([content for _, content in batch], kind="passage")
+            fresh = embed_checked(self.embedder, [content for _, content in batch], "passage")
             rows = [(memory_id, text, vector) for (memory_id, text), vector in zip(batch, fresh, strict=True)]
             self._store.write(partial(put_vectors, generation=generation, made=rows), tenant=ANY)
             made += len(batch)
@@ -131,7 +131,7 @@ class Vectors:
     def _embed(self, new: Sequence[NewMemory], generation: int) -> list[FloatArray]:
         assert self.embedder is not None
         if self._instant:
-            return list(self.embedder.embed([each.content for each in new], kind="passage"))
+            return list(embed_checked(self.embedder, [each.content for each in new], "passage"))
         tenants = {each.scope.tenant for each in new}
         known = {tenant: self._embed_for(tenant, new, generation) for tenant in tenants}
         return [known[each.scope.tenant][each.content_hash] for each in new]
@@ -143,13 +143,33 @@ class Vectors:
         known: dict[bytes, FloatArray] = {key: np.frombuffer(data, "<f4") for key, data in stored.items()}
         missing = {key: text for key, text in texts.items() if key not in known}
         if missing:
-            fresh = self._embedder_for(tenant).embed(list(missing.values()), kind="passage")
+            fresh = embed_checked(self._embedder_for(tenant), list(missing.values()), "passage")
             known.update(zip(missing, fresh, strict=True))
         return known
 
     def _embedder_for(self, tenant: str) -> Embedder:
         assert self.embedder is not None
         return self.embedder.for_tenant(tenant) if isinstance(self.embedder, CachesByTenant) else self.embedder
+
+
+def embed_checked(embedder: Embedder, texts: Sequence[str], kind: InputKind) -> FloatArray:
+    """Return the vectors of the texts. An embedder may be anybody's: what it returns or raises is checked."""
+    identity = embedder.identity
+    try:
+        returned: object = embedder.embed(texts, kind=kind)
+        vectors: FloatArray = np.asarray(returned, np.float32)
+    except MemorandaError:
+        raise
+    except (OSError, MemoryError) as error:
+        raise Unavailable(f"the embedder {identity} failed: {str(error) or 'out of memory'}") from error
+    except (TypeError, ValueError) as error:
+        raise Incompatible(f"the embedder {identity} failed, or returned no numbers: {error}") from error
+    expected = (len(texts), identity.dimension)
+    if vectors.shape != expected:
+        raise Incompatible(f"the embedder {identity} returned an array of shape {vectors.shape}, not {expected}")
+    if not np.isfinite(vectors).all():
+        raise Incompatible(f"the embedder {identity} returned a vector with NaN or infinity")
+    return vectors
 
 
 def require_same_model(generation: Generation | None, identity: EmbedderIdentity) -> Generation | None:

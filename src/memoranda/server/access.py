@@ -67,6 +67,7 @@ def _require(scope: str) -> Callable[[Request], Awaitable[Caller]]:
     async def find_caller(request: Request) -> Caller:
         principal: Principal = request.state.principal
         principal.require(scope)
+        request.state.only_reads = scope == "read"
         services: Services = request.app.state.services
         manager = await services.get_manager_for(principal)
         return Caller(principal, manager, services, getattr(request.state, "idempotency_key", None))

@@ -15,6 +15,7 @@ from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, replace
 from itertools import count
 from typing import Final, TypeAlias
+from uuid import UUID
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -136,7 +137,8 @@ class IdempotentRequests:
         except BaseException:
             await self._finish(request, [])
             raise
-        await self._finish(request, messages)
+        # A read runs again: a kept response would show what was deleted since.
+        await self._finish(request, [] if scope["state"].get("only_reads") else messages)
         return messages
 
     @asynccontextmanager
@@ -155,7 +157,7 @@ class IdempotentRequests:
             task.cancel()
 
     async def _finish(self, request: _Request, messages: list[Message]) -> None:
-        """Store the response; after a failure nothing is kept, and the request may be sent again."""
+        """Store the response; without one, or after a failure, nothing is kept, and the request may be sent again."""
         failed = not messages or int(messages[0]["status"]) >= 500
         try:
             if failed:
@@ -274,12 +276,22 @@ def _memory_ids(body: bytes) -> set[int]:
     while waiting:
         value = waiting.pop()
         if isinstance(value, dict):
-            if isinstance(value.get("id"), int) and isinstance(value.get("content"), str):
-                ids.add(value["id"])
+            if isinstance(value.get("content", value.get("memory")), str) and "id" in value:
+                ids.update(_parse_id(value["id"]))
             waiting += value.values()
         elif isinstance(value, list):
             waiting += value
     return ids
+
+
+def _parse_id(shown: object) -> set[int]:
+    """Return the id of a memory; the routes for mem0's client show it as a UUID."""
+    if isinstance(shown, int):
+        return {shown}
+    try:
+        return {UUID(shown).int} if isinstance(shown, str) else set()
+    except ValueError:
+        return set()
 
 
 def _receive_again(body: bytes, receive: Receive) -> Receive:

@@ -143,7 +143,7 @@ def read_key_file(path: Path, keys: Sequence[EncryptionKey]) -> bytes:
 
 def write_key_file(path: Path, key: bytes, file_key: EncryptionKey | None) -> None:
     """Replace the file, encrypted unless `file_key` is None."""
-    with atomic_replace(path) as temporary:
+    with atomic_replace(path, database=True) as temporary:
         temporary.write_bytes(_encode_key(key, file_key))
 
 

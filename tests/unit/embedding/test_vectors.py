@@ -3,12 +3,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from memoranda import MemoryManager
 from memoranda.embedding.base import EmbedderIdentity, InputKind
 from memoranda.embedding.model import EmbeddingModel
-from memoranda.errors import Incompatible
+from memoranda.errors import Incompatible, Unavailable
 from memoranda.testing.fakes import HashEmbedder
 from memoranda.types import FloatArray
 
@@ -109,3 +110,43 @@ def test_file_of_the_model_before_says_what_to_do_and_reembed_moves_it(tmp_path:
         assert manager.reembed() == 2
         assert manager.recall("Which animal is in the family?", user="ann")[0].content == "Mia adopted a puppy."
         assert manager.check().ok
+
+
+class Answering(HashEmbedder):
+    """Returns or raises what it is told to."""
+
+    answer: object = None
+
+    def embed(self, texts: Sequence[str], *, kind: InputKind) -> FloatArray:
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return super().embed(texts, kind=kind) if self.answer == "right" else self.answer  # type: ignore[return-value]
+
+
+WRONG_ANSWERS = {
+    "nothing": (None, Incompatible),
+    "text": ("abc", Incompatible),
+    "objects": ([[object()] * 64], Incompatible),
+    "too few": (np.ones((0, 64)), Incompatible),
+    "one row without its list": (np.ones(64), Incompatible),
+    "another dimension": (np.ones((1, 3)), Incompatible),
+    "no number": (np.full((1, 64), np.nan), Incompatible),
+    "infinite": (np.full((1, 64), np.inf), Incompatible),
+    "no connection": (ConnectionRefusedError(111, "Connection refused"), Unavailable),
+    "no memory": (MemoryError(), Unavailable),
+    "a mistake in it": (TypeError("unexpected keyword"), Incompatible),
+    "its own error": (Unavailable("later"), Unavailable),
+}
+
+
+def test_embedder_that_answers_wrongly_is_named_and_nothing_is_stored(tmp_path: Path) -> None:
+    embedder = Answering(64)
+    with MemoryManager(tmp_path / "memories.db", embedder=embedder) as manager:
+        for name, (answer, kind) in WRONG_ANSWERS.items():
+            embedder.answer = answer
+            with pytest.raises(kind):
+                manager.remember(f"I like tea with {name}.", user="nora")
+        embedder.answer = "right"
+        assert manager.list_memories(user="nora") == []
+        manager.remember("I like tea.", user="nora")
+        assert manager.recall("tea", user="nora").hits

@@ -466,6 +466,29 @@ class TestReplay:
             assert "tea" not in again.text
         assert server.send("POST", "/v1/memories/list", key, json={}).json()["items"] == []
 
+    def test_replay_does_not_return_a_text_that_was_deleted(self, server: InProcessServer, key: str) -> None:
+        added: dict[str, object] = {"messages": [{"role": "user", "content": "I drink green tea."}], "user_id": "ann"}
+        owner: dict[str, object] = {"filters": {"user_id": "ann"}}
+        sent: dict[str, dict[str, object]] = {
+            "/v1/items": {"namespace": ["a"], "values": {"k": "green tea"}},
+            "/mem0/v3/memories/add/": added,
+            "/mem0/v3/memories/": owner,
+            "/mem0/v3/memories/search/": {"query": "tea", **owner},
+            "/v1/recall": {"query": "tea", "user": "ann"},
+            "/v1/items/get": {"namespace": ["a"], "key": "k"},
+            "/v1/items/search": {"prefix": ["a"]},
+        }
+        headers = {"Idempotency-Key": "a"}
+        before = {path: server.send("POST", path, key, json=body, headers=headers) for path, body in sent.items()}
+        shown = [path for path, answer in before.items() if "green tea" in answer.text]
+        assert len(shown) == len(sent), {path: answer.text for path, answer in before.items() if path not in shown}
+        assert server.send("POST", "/v1/items/delete", key, json={"namespace": ["a"], "keys": ["k"]}).is_success
+        memory = before["/mem0/v3/memories/search/"].json()["results"][0]["id"]
+        assert server.send("DELETE", f"/mem0/v1/memories/{memory}/", key).is_success
+        del sent["/v1/items"]  # it returns what this very request holds
+        after = {path: server.send("POST", path, key, json=body, headers=headers) for path, body in sent.items()}
+        assert [path for path, answer in after.items() if "green tea" in answer.text] == []
+
     def test_replay_of_a_recall_does_not_return_a_forgotten_text(self, server: InProcessServer, key: str) -> None:
         added = server.send("POST", "/v1/memories", key, json={"content": "Ann drinks tea"}).json()
         server.send("POST", "/v1/memories", key, json={"content": "tea is hot"})

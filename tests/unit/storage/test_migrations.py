@@ -13,6 +13,7 @@ from sqlalchemy import create_engine, text
 
 from memoranda import MemoryManager
 from memoranda.errors import Incompatible
+from memoranda.storage import migrations
 from memoranda.storage.migrations import known_versions
 from memoranda.storage.schema import metadata
 from memoranda.storage.sqlite import schema_check
@@ -30,6 +31,18 @@ def test_migrations_create_exactly_the_tables_of_the_schema(tmp_path: Path) -> N
     with engine.connect() as connection:
         assert compare_metadata(MigrationContext.configure(connection), metadata) == []
     engine.dispose()
+
+
+def test_second_new_database_has_the_schema_and_rows_that_the_migrations_made(tmp_path: Path) -> None:
+    migrations._schemas.clear()
+    found = []
+    for name in ("first.db", "second.db"):
+        open_sqlite(tmp_path / name).close()
+        with closing(sqlite3.connect(tmp_path / name)) as raw:
+            tables = sorted(raw.execute("SELECT type, name, sql FROM sqlite_master"))
+            counts = [raw.execute(f"SELECT count(*) FROM {row[1]}").fetchone() for row in tables if row[0] == "table"]
+            found.append((tables, counts, raw.execute("SELECT * FROM alembic_version").fetchall()))
+    assert found[0] == found[1]
 
 
 def test_new_file_is_readable_by_its_owner_only(tmp_path: Path) -> None:

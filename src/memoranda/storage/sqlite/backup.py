@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from memoranda.encryption import EncryptionKey, random_key
 from memoranda.errors import Conflict, Incompatible, NotFound, Unavailable
-from memoranda.files import atomic_replace, fsync_file
+from memoranda.files import atomic_replace, fsync_file, refuse_database
 from memoranda.results import Backup
 from memoranda.storage.base import key_file
 from memoranda.storage.database_key import read_key_file, write_key_file
@@ -59,8 +59,9 @@ def back_up(
     if target.exists() and not force:
         raise Conflict(f"{target} exists: choose another name, or replace it with force")
     with translate_driver_errors(str(target)):
+        refuse_database(target, backups=False)
         target.parent.mkdir(parents=True, exist_ok=True)
-        with atomic_replace(target) as temporary:
+        with atomic_replace(target, database=True) as temporary:
             copy_database(source, temporary, key, progress)
             backup = Backup(target, temporary.stat().st_size, _count_memories(temporary, key), _digest(temporary))
             checksum_file(target).unlink(missing_ok=True)
@@ -121,7 +122,7 @@ def restore(
         database.parent.mkdir(parents=True, exist_ok=True)
         lock = lock_of(database)
         with lock():
-            with atomic_replace(database) as temporary:
+            with atomic_replace(database, database=True) as temporary:
                 _copy_backup(backup, backup_key, temporary, key)
                 old = _keep_old(database, key)
             # A backup from before the first signature has no key: what was signed since stays verifiable.
@@ -287,7 +288,7 @@ def _link_or_copy(source: Path, target: Path) -> None:
     try:
         target.hardlink_to(source)
     except OSError:  # not on this file system
-        with atomic_replace(target) as temporary:
+        with atomic_replace(target, database=True) as temporary:
             shutil.copyfile(source, temporary)
 
 
