@@ -91,6 +91,8 @@ class Partition:
         self.key = key
         self.generation = generation
         self.lock = threading.RLock()
+        self.settled = False
+        """Whether it was up to date already when it was last used."""
         self._graph_from = graph_from
         self._use_gpu = use_gpu
         self._open_vectors = open_vectors

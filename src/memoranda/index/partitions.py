@@ -135,9 +135,24 @@ class Partitions:
         """Return the partition with the vectors of a generation, up to date with every commit before the call."""
         partition = self._find_or_create(key, generation)
         with partition.lock:
-            if self._catch_up(partition):
+            partition.settled = not self._catch_up(partition)
+            if not partition.settled:
                 self._grow(partition)
             self._update_size((key, generation), partition.nbytes)
+        return partition
+
+    def get_settled(self, key: PartitionKey, generation: int | None) -> Partition | None:
+        """Return a partition in memory that had not changed when it was last used; the caller sees if it has now.
+
+        Never one of all users, which may change while its head stays the same.
+        """
+        if key.user is ANY:
+            return None
+        with self._lock:
+            partition = self._partitions.get((key, generation))
+            if partition is None or not partition.settled or isinstance(partition, StoredPartition):
+                return None
+            self._partitions.move_to_end((key, generation))
         return partition
 
     def get_for_terms(self, key: PartitionKey, generation: int | None) -> Partition:

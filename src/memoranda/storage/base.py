@@ -302,6 +302,24 @@ class Store(IndexSource, Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class PartitionState:
+    """What the index of a partition must agree with to be up to date."""
+
+    generation: Generation | None
+    """The vectors that answer."""
+    head: int
+
+
+@runtime_checkable
+class RemoteStore(Protocol):
+    """A store on another machine, where each question takes a round trip."""
+
+    def get_with_state(self, scope: Scope, ids: Sequence[int]) -> tuple[list[Memory | None], PartitionState]:
+        """Return memories as `get` does, and the state that the partition of the scope had when they were read."""
+        ...
+
+
 @runtime_checkable
 class BackupStore(Protocol):
     """A store that can copy itself into a file while it is in use."""
