@@ -92,7 +92,7 @@ class Partition:
         self.generation = generation
         self.lock = threading.RLock()
         self.settled = False
-        """Whether it was up to date already when it was last used."""
+        """Whether it had not changed, when it was last asked for, since the time before."""
         self._graph_from = graph_from
         self._use_gpu = use_gpu
         self._open_vectors = open_vectors

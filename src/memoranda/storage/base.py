@@ -206,6 +206,10 @@ class SearchStore(Protocol):
         """Return the search of one owner; None where this database cannot."""
         ...
 
+    def build_graph(self, key: PartitionKey) -> str:
+        """Build a graph over the vectors of an owner whose search is complete; return how that ended."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class StoreStatus:

@@ -37,7 +37,7 @@ from memoranda.storage.base import (
 from memoranda.storage.group_commit import GroupCommit
 from memoranda.storage.integrity import renew_terms
 from memoranda.storage.meta import delete_meta, get_meta, set_meta
-from memoranda.storage.postgres import integrity, search
+from memoranda.storage.postgres import graphs, integrity, search
 from memoranda.storage.postgres.connections import ServerConnections, Statement, driver_of, is_passing, parse_url, pause
 from memoranda.storage.postgres.schema import STORE_ID, TERMS, is_lock_timeout, require_version, upgrade
 from memoranda.storage.postgres.transaction import (
@@ -55,7 +55,7 @@ from memoranda.storage.postgres.transaction import (
     select_head,
     select_memories,
 )
-from memoranda.storage.rows import to_micros
+from memoranda.storage.rows import stored_name, to_micros
 from memoranda.storage.schema import ERASURE_PENDING
 from memoranda.text import TERMS_VERSION
 from memoranda.types import ANY, Clock, IntArray, Memory, Scope, utc_now
@@ -128,6 +128,9 @@ class PostgresStore:
             return None
         fetch, write = partial(self._fetch, key.tenant), partial(self.write, tenant=key.tenant)
         return search.PostgresSearch(key, generation, dimension, fetch, write)
+
+    def build_graph(self, key: PartitionKey) -> str:
+        return graphs.build_graph(self._connections, (key.tenant, stored_name(key.user)))
 
     def get_meta(self, key: str) -> str | None:
         [rows] = self._ask(None, ("SELECT value FROM meta WHERE key = %s", [key]))
