@@ -7,10 +7,13 @@ from typing import Any
 
 import psycopg
 import pytest
+from sqlalchemy import text
 
 from memoranda.errors import Incompatible
 from memoranda.manager.manager import MemoryManager
 from memoranda.settings import MemoryConfig
+from memoranda.storage import open_store
+from memoranda.storage.base import OwnedWork
 from memoranda.storage.postgres.connections import SEPARATOR
 from memoranda.testing.fakes import HashEmbedder
 from tests.postgres.server import PostgresServer
@@ -225,3 +228,14 @@ def test_recall_of_a_settled_user_sees_that_another_process_moved_to_another_mod
             other.reembed()
         with pytest.raises(Incompatible, match="reembed"):
             manager.recall("What colour is the boat?", user="ada")
+
+
+def test_commit_of_works_that_need_not_be_durable_alone_waits_for_no_disk(url: str) -> None:
+    store = open_store(url)
+    show = text("SHOW synchronous_commit")
+    try:
+        for durable, expected in ((False, "off"), (True, "on")):
+            work = OwnedWork(lambda tx: tx.execute(show).scalar(), durable=durable)
+            assert store.write(work) == expected
+    finally:
+        store.close()

@@ -205,13 +205,13 @@ class ServerConnections:
     def _read_settings(self, tenant: Tenant) -> dict[str, str]:
         return tenant_settings(tenant) | {"statement_timeout": f"{_STATEMENT_SECONDS}s"}
 
-    def write_settings(self) -> dict[str, str]:
+    def write_settings(self, *, sync: bool) -> dict[str, str]:
         """Return the settings of a transaction that writes."""
         return {
             "statement_timeout": f"{_STATEMENT_SECONDS}s",
             "lock_timeout": f"{_LOCK_SECONDS}s",
             "idle_in_transaction_session_timeout": f"{_IDLE_SECONDS}s",
-            "synchronous_commit": "on" if self._durability == "full" else "off",
+            "synchronous_commit": "on" if sync and self._durability == "full" else "off",
         }
 
 

@@ -32,6 +32,7 @@ from memoranda.storage.base import (
     Tenant,
     Transaction,
     Work,
+    must_sync,
     run_works,
 )
 from memoranda.storage.group_commit import GroupCommit
@@ -229,12 +230,13 @@ class PostgresStore:
         mark that it wrote says whether it was committed.
         """
         mark, owners = uuid.uuid4(), _owners_of(requests)
+        settings = self._connections.write_settings(sync=must_sync([request.work for request in requests]))
         results: list[Any] | None = None
         for attempt in range(1, _TRIES + 1):
             try:
                 with self._connections.errors(), self._connections.writing() as connection:
                     tx = PostgresTransaction(connection, to_micros(self._clock()))
-                    tx.lock(owners, self._connections.write_settings())
+                    tx.lock(owners, settings)
                     if results is not None and _is_committed(tx, mark):
                         return results
                     results = None
