@@ -20,6 +20,8 @@ from tests.postgres.server import OWNER, SERVICE, PostgresServer, run_server
 
 from memoranda.manager.manager import MemoryManager
 from memoranda.settings import MemoryConfig
+from memoranda.storage.postgres.connections import ServerConnections, parse_url
+from memoranda.storage.postgres.graphs import build_graph
 from memoranda.testing.fakes import HashEmbedder
 
 _WORDS = [f"word{number}" for number in range(3000)]
@@ -108,9 +110,9 @@ def measure_large(server: PostgresServer, memories: int) -> None:
     _measure_large(url, "in memory", 1 << 30, rng)
     _measure_large(url, "in the database, first", 1 << 24, rng)
     _measure_large(url, "in the database", 1 << 24, rng)
-    from memoranda.storage.postgres.graphs import build_graphs
-
-    print("recall of the graph:", build_graphs(url.replace(SERVICE, OWNER), graphs_from=1000))
+    connections = ServerConnections(parse_url(url.replace(SERVICE, OWNER)), "full")
+    print(build_graph(connections, ("default", "one"), graphs_from=1000))
+    connections.close()
     _measure_large(url, "in the database, graph", 1 << 24, rng)
 
 

@@ -9,6 +9,8 @@ from typing import Any, ClassVar
 
 from memoranda import display
 
+_PLAIN = frozenset((str, int, float, bool, type(None)))
+
 
 class Record(display.Shown):
     """A value that can also be read like a dict: `hit["score"]`, `dict(message)`, `len`, `items()`."""
@@ -84,6 +86,8 @@ class SummaryRecord(DictRecord):
 
 def _to_plain(value: Any) -> Any:
     """Return a value as plain JSON data."""
+    if type(value) in _PLAIN:
+        return value
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, Record | dict):

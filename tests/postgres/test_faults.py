@@ -8,18 +8,24 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from typing import Any
 
+import psycopg
 import pytest
 from sqlalchemy import make_url, text
 
 from memoranda.errors import Incompatible, InvalidInput, Unavailable
+from memoranda.maintenance import forget
+from memoranda.maintenance.erasure import find_rows
+from memoranda.manager.manager import MemoryManager
+from memoranda.settings import MemoryConfig
 from memoranda.storage import open_store
 from memoranda.storage.base import OwnedWork, PartitionKey, Store, Transaction
 from memoranda.storage.meta import get_meta, set_meta
 from memoranda.storage.postgres import connections
 from memoranda.storage.read import find_memories
 from memoranda.storage.write import MemoryWrite
-from memoranda.testing.fakes import Samples
+from memoranda.testing.fakes import HashEmbedder, Samples
 from memoranda.types import ANY, EVERYTHING, Scope
 from tests.postgres.proxy import Cut, cutting_proxy
 from tests.postgres.server import PostgresServer, run_server
@@ -249,3 +255,29 @@ def test_forked_child_and_parent_both_write(store: Store) -> None:
     child.join(60)
     assert child.exitcode == 0
     assert sorted(contents(store)) == ["before", "child", "parent"]
+
+
+def test_forget_erases_a_message_with_a_smaller_number_that_is_committed_while_it_looks(
+    server: PostgresServer, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = MemoryConfig(db_url=url, audit_key="a key for the tests of faults")
+    superuser = psycopg.connect(server.url(url.rpartition("/")[2], "postgres"))
+    with superuser, MemoryManager(config, embedder=HashEmbedder(64)) as manager:
+        superuser.execute("SET session_replication_role = replica")
+        superuser.execute("SELECT nextval(pg_get_serial_sequence('messages', 'seq'))")
+        manager.remember([{"role": "user", "content": "I live in Bern."}], user="ada")
+        superuser.execute(
+            """INSERT INTO messages (seq, message_id, tenant, agent, "user", session, role, content, payload, said_at,
+                 recorded_at)
+               SELECT 1, 'late', tenant, agent, "user", session, role, 'My door code is 4711.', payload, said_at,
+                 recorded_at FROM messages LIMIT 1"""
+        )
+
+        def find_before_the_other_commits(*given: Any) -> Any:
+            rows = find_rows(*given)
+            superuser.commit()
+            return rows
+
+        monkeypatch.setattr(forget, "find_rows", find_before_the_other_commits)
+        manager.forget(user="ada")
+        assert superuser.execute("SELECT count(*) FROM messages").fetchone() == (0,)

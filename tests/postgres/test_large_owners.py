@@ -10,12 +10,14 @@ import pytest
 
 from memoranda.index.partitions import Partitions
 from memoranda.index.stored import StoredPartition
+from memoranda.jobs.worker import find_jobs, order, work_off
 from memoranda.manager.manager import MemoryManager
 from memoranda.settings import MemoryConfig
 from memoranda.storage import open_store
 from memoranda.storage.base import PartitionKey
 from memoranda.storage.postgres import graphs
-from memoranda.storage.postgres.graphs import build_graphs, nearest_statement
+from memoranda.storage.postgres.connections import ServerConnections, parse_url
+from memoranda.storage.postgres.graphs import nearest_statement
 from memoranda.testing.fakes import HashEmbedder
 from memoranda.types import Recall
 from tests.postgres.server import OWNER, SERVICE, PostgresServer
@@ -23,9 +25,12 @@ from tests.postgres.server import OWNER, SERVICE, PostgresServer
 _WORDS = [f"word{number}" for number in range(60)]
 
 
+def _config(url: str, index_bytes: int = 1 << 30) -> MemoryConfig:
+    return MemoryConfig(db_url=url, audit_key="a key for the tests of large owners", index_bytes=index_bytes)
+
+
 def _open(url: str, index_bytes: int = 1 << 30) -> MemoryManager:
-    config = MemoryConfig(db_url=url, audit_key="a key for the tests of large owners", index_bytes=index_bytes)
-    return MemoryManager(config, embedder=HashEmbedder(64))
+    return MemoryManager(_config(url, index_bytes), embedder=HashEmbedder(64))
 
 
 def _text(rng: random.Random) -> str:
@@ -162,14 +167,23 @@ def test_database_answers_while_a_large_owner_is_loaded(url: str, manager: Memor
     store.close()
 
 
+def _build_graph(url: str, *, user: str = "ada", role: str = OWNER, graphs_from: int = 100) -> str:
+    connections = ServerConnections(parse_url(url.replace(SERVICE, role)), "full")
+    try:
+        return graphs.build_graph(connections, ("default", user), graphs_from=graphs_from)
+    finally:
+        connections.close()
+
+
 def test_graph_answers_only_after_it_has_found_the_true_neighbours(
     server: PostgresServer, url: str, manager: MemoryManager, small: MemoryManager
 ) -> None:
     small.recall("word1", user="ada")
-    owner_url = url.replace(SERVICE, OWNER)
     with psycopg.connect(server.url(url.rpartition("/")[2], "postgres"), autocommit=True) as superuser:
-        assert build_graphs(owner_url, graphs_from=10_000) == []
-        assert [(tenant, user) for tenant, user, _ in build_graphs(owner_url, graphs_from=100)] == [("default", "ada")]
+        assert _build_graph(url, graphs_from=10_000) == "no graph: it takes 10,000 vectors"
+        assert _build_graph(url, role=SERVICE) == "no graph: run the job as the role that owns the tables"
+        assert _build_graph(url, user="nobody") == "no graph: the search tables are not complete"
+        assert "of the neighbours" in _build_graph(url)
         row = superuser.execute("SELECT id, graph_recall FROM search_owners").fetchone()
         assert row is not None
         assert row[1] >= 0.95
@@ -189,8 +203,25 @@ def test_graph_that_misses_neighbours_is_dropped(
 ) -> None:
     small.recall("word1", user="ada")
     monkeypatch.setattr(graphs, "_measure", lambda *_: 0.5)
-    assert build_graphs(url.replace(SERVICE, OWNER), graphs_from=100) == [("default", "ada", 0.5)]
+    assert _build_graph(url) == "a graph that finds 50% of the neighbours, not used"
     with psycopg.connect(server.url(url.rpartition("/")[2], "postgres"), autocommit=True) as superuser:
         assert superuser.execute("SELECT graph_recall FROM search_owners").fetchall() == [(None,)]
         found = superuser.execute("SELECT count(*) FROM pg_class WHERE relname LIKE 'search_graph_%'").fetchone()
     assert found == (0,)
+
+
+def test_index_job_fills_the_search_tables_and_builds_the_graph(
+    url: str, manager: MemoryManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = manager.recall("word1", user="ada")
+    manager.close()
+    build = graphs.build_graph
+    monkeypatch.setattr(graphs, "build_graph", lambda *given: build(*given, graphs_from=100))
+    config = _config(url.replace(SERVICE, OWNER), index_bytes=300_000)
+    with MemoryManager(config, embedder=HashEmbedder(64)) as owner:
+        assert order(owner, "index")[1] == 1
+        assert work_off(config, embedder=HashEmbedder(64)) == 1
+        [job] = find_jobs(owner)
+        assert job.state == "done"
+        assert "memories can be searched in the database; a graph that finds" in job.note
+        _assert_equal(owner.recall("word1", user="ada"), expected)

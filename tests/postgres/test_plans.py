@@ -7,9 +7,14 @@ from typing import Any
 
 import psycopg
 import pytest
+from sqlalchemy import text
 
+from memoranda.errors import Incompatible
 from memoranda.manager.manager import MemoryManager
 from memoranda.settings import MemoryConfig
+from memoranda.storage import open_store
+from memoranda.storage.base import OwnedWork
+from memoranda.storage.postgres.connections import SEPARATOR
 from memoranda.testing.fakes import HashEmbedder
 from tests.postgres.server import PostgresServer
 
@@ -114,7 +119,14 @@ def test_work_for_one_user_reads_only_rows_of_that_user(
     execute = psycopg.Cursor.execute
 
     def record(cursor: Any, query: Any, params: Any = None, **options: Any) -> Any:
-        statements.append((query, params))
+        if isinstance(query, str) and SEPARATOR in query:
+            left = list(params)
+            for part in query.split(SEPARATOR):  # of a message with several statements
+                count = part.count("%s")
+                statements.append((part, left[:count]))
+                del left[:count]
+        else:
+            statements.append((query, params))
         return execute(cursor, query, params, **options)
 
     with monkeypatch.context() as patch:
@@ -161,3 +173,69 @@ def test_every_index_begins_with_the_owner_or_is_listed_with_its_reason(server: 
     others = {name: columns for name, columns in rows if not columns.startswith('tenant, "user"')}
     assert others.keys() == _WITHOUT_OWNER.keys()
     assert [name for name, columns in others.items() if not columns.startswith(_WITHOUT_OWNER[name])] == []
+
+
+def _count_questions(monkeypatch: pytest.MonkeyPatch, work: Callable[[], object]) -> int:
+    """Return how often the server was asked something, and the answer waited for."""
+    asked: list[object] = []
+    execute = psycopg.Cursor.execute
+
+    def count(cursor: Any, *arguments: Any, **options: Any) -> Any:
+        asked.append(arguments)
+        return execute(cursor, *arguments, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(psycopg.Cursor, "execute", count)
+        work()
+    return len(asked)
+
+
+def test_recall_of_a_user_whose_memories_did_not_change_asks_the_server_once(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = MemoryConfig(db_url=url, audit_key="a key for the tests of plans")
+    with (
+        MemoryManager(config, embedder=HashEmbedder(64)) as manager,
+        MemoryManager(config, embedder=HashEmbedder(64)) as other,
+    ):
+        boat = manager.add_memory("The boat is blue.", user="ada")
+
+        def recall(user: str = "ada") -> set[str]:
+            return {hit.content for hit in manager.recall("What colour is the boat, and the car?", user=user)}
+
+        recall()
+        assert _count_questions(monkeypatch, recall) == 1
+        other.add_memory("The bike is green.", user="bob")
+        assert _count_questions(monkeypatch, recall) == 1
+        car = other.add_memory("The car is red.", user="ada")
+        assert recall() == {"The boat is blue.", "The car is red."}
+        assert recall() == recall()
+        other.update(car.id, content="The car is yellow.", user="ada")
+        assert recall() == {"The boat is blue.", "The car is yellow."}
+        assert recall() == recall()
+        other.delete(boat.id, user="ada")
+        assert recall() == {"The car is yellow."}
+        assert recall("bob") == {"The bike is green."}
+
+
+def test_recall_of_a_settled_user_sees_that_another_process_moved_to_another_model(url: str) -> None:
+    config = MemoryConfig(db_url=url, audit_key="a key for the tests of plans")
+    with MemoryManager(config, embedder=HashEmbedder(64)) as manager:
+        manager.add_memory("The boat is blue.", user="ada")
+        for _ in range(3):
+            manager.recall("What colour is the boat?", user="ada")
+        with MemoryManager(config, embedder=HashEmbedder(32)) as other:
+            other.reembed()
+        with pytest.raises(Incompatible, match="reembed"):
+            manager.recall("What colour is the boat?", user="ada")
+
+
+def test_commit_of_works_that_need_not_be_durable_alone_waits_for_no_disk(url: str) -> None:
+    store = open_store(url)
+    show = text("SHOW synchronous_commit")
+    try:
+        for durable, expected in ((False, "off"), (True, "on")):
+            work = OwnedWork(lambda tx: tx.execute(show).scalar(), durable=durable)
+            assert store.write(work) == expected
+    finally:
+        store.close()

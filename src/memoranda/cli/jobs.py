@@ -15,7 +15,7 @@ jobs = make_group("Order long work in pieces, and do it in any number of process
 
 def add_job(
     options: CommandOptions,
-    kind: Annotated[str, typer.Argument(help="reembed, upkeep of all tenants, or import.")],
+    kind: Annotated[str, typer.Argument(help="reembed, index of large users, upkeep of all tenants, or import.")],
     files: Annotated[
         list[str] | None, typer.Argument(help="Exports to import, where the workers can read them.")
     ] = None,

@@ -28,7 +28,8 @@ from memoranda.dashboard.results import (
 from memoranda.deserialize import build
 from memoranda.maintenance.upkeep_store import last_run_key
 from memoranda.manager.manager import MemoryManager
-from memoranda.recall.pipeline import AccessCounter, RecallPipeline
+from memoranda.recall.ledger import AccessCounter
+from memoranda.recall.pipeline import RecallPipeline
 from memoranda.recall.render import RELEVANT, render_context
 from memoranda.storage.base import PartitionKey, ReadTransaction
 from memoranda.storage.read import get_memories

@@ -28,13 +28,20 @@ class Vectors:
         self.embedder = embedder
         self._instant = embedder is not None and is_instant(embedder)
         self._generation: int | None = None
+        self.last_generation: int | None = None
+        """The generation that was searched last."""
 
     def generation(self) -> int | None:
         """Return the generation to search in; None without vectors. `Incompatible` when another model made them."""
         if self.embedder is None:
             return None
         active = require_same_model(self._store.active_generation(), self.embedder.identity)
-        return active.id if active else None
+        self.last_generation = active.id if active else None
+        return self.last_generation
+
+    def is_last(self, active: Generation | None) -> bool:
+        """Return whether this generation, which answers now, is the one that `generation` returned last."""
+        return self.embedder is None or (active.id if active else None) == self.last_generation
 
     def attach(self, new: Sequence[NewMemory], progress: Progress | None = None) -> Sequence[NewMemory]:
         """Set the vectors of new memories that have a text and return all; unchanged when vector search is off."""

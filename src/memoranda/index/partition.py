@@ -91,6 +91,8 @@ class Partition:
         self.key = key
         self.generation = generation
         self.lock = threading.RLock()
+        self.settled = False
+        """Whether it had not changed, when it was last asked for, since the time before."""
         self._graph_from = graph_from
         self._use_gpu = use_gpu
         self._open_vectors = open_vectors

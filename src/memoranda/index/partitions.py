@@ -126,6 +126,10 @@ class Partitions:
         """The approximate memory that the partitions take."""
         return self._total
 
+    def prepared_from(self, dimension: int) -> int:
+        """Return from how many memories on an owner with such vectors should be prepared."""
+        return min(self._large_from, self._graph_from, self._capacity // _memory_bytes(dimension))
+
     @property
     def capacity(self) -> int:
         """The memory that they may take."""
@@ -135,8 +139,27 @@ class Partitions:
         """Return the partition with the vectors of a generation, up to date with every commit before the call."""
         partition = self._find_or_create(key, generation)
         with partition.lock:
-            if self._catch_up(partition):
+            was_loaded = partition.seq != NEVER_LOADED
+            changed = self._catch_up(partition)
+            partition.settled = not (changed and was_loaded)
+            if changed:
                 self._grow(partition)
+            self._update_size((key, generation), partition.nbytes)
+        return partition
+
+    def get_settled(self, key: PartitionKey, generation: int | None) -> Partition | None:
+        """Return a partition in memory that had not changed when it was last asked for; the caller sees if it has now.
+
+        Never one of all users, which may change while its head stays the same.
+        """
+        if key.user is ANY:
+            return None
+        with self._lock:
+            partition = self._partitions.get((key, generation))
+            if partition is None or not partition.settled or isinstance(partition, StoredPartition):
+                return None
+            self._partitions.move_to_end((key, generation))
+        with partition.lock:
             self._update_size((key, generation), partition.nbytes)
         return partition
 
@@ -152,6 +175,17 @@ class Partitions:
         partition = self.get(key, generation)
         with partition.lock:
             yield partition
+
+    def prepare(self, key: PartitionKey, generation: int) -> str:
+        """Build now what the first questions about a large owner would have to wait for; return what was built."""
+        search = self._open_search(key, generation)
+        if search is not None and isinstance(self._source, SearchStore):
+            search.update()
+            return f"{search.count():,} memories can be searched in the database; {self._source.build_graph(key)}"
+        partition = self.get(key, generation)
+        self.wait_for_graphs()
+        self.save()
+        return f"{len(partition):,} memories indexed"
 
     def wait_for_loads(self) -> None:
         """Wait until every large partition is in memory, and its search in the store is complete."""
@@ -216,7 +250,7 @@ class Partitions:
         if search is None or generation is None:
             return self._create_in_memory(key, generation)
         rows = search.count()
-        if key in self._too_large or rows * (4 * search.dimension + _ROW_BYTES) > self._capacity:
+        if key in self._too_large or rows * _memory_bytes(search.dimension) > self._capacity:
             return StoredPartition(key, generation, search)
         if rows >= self._large_from:
             if search.is_complete():
@@ -386,6 +420,11 @@ class GraphFile:
                 return entries, {name: file.read_section(name) for name in names}
         except (NotFound, Incompatible, Unavailable):
             return {}, {}  # nothing to keep: the problem was reported when the file was read
+
+
+def _memory_bytes(dimension: int) -> int:
+    """Return about how much one memory takes."""
+    return 4 * dimension + _ROW_BYTES
 
 
 def _section_prefix(partition: Partition) -> str:

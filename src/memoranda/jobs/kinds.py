@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 
 from memoranda.display import plural
 from memoranda.errors import InvalidInput, NotFound
 from memoranda.manager.manager import MemoryManager
+from memoranda.storage.base import PartitionKey
 from memoranda.storage.jobs import NewJob
 from memoranda.storage.schema import memories
 from memoranda.types import ANY
@@ -22,7 +23,7 @@ _PAGE: Final = 1_000
 
 
 def plan(manager: MemoryManager, kind: str, files: Sequence[str] = ()) -> list[NewJob]:
-    """Return the pieces of an order: `reembed`, `upkeep`, or `import` of some files."""
+    """Return the pieces of an order: `reembed`, `index`, `upkeep`, or `import` of some files."""
     if kind not in _PLANS:
         raise InvalidInput(f"there is no job {kind!r}: it is one of {', '.join(sorted(_PLANS))}")
     if bool(files) != (kind == "import"):
@@ -49,6 +50,25 @@ def _reembed(manager: MemoryManager, payload: dict[str, Any]) -> str:
 def _end_reembedding(manager: MemoryManager, payload: dict[str, Any]) -> str:
     made = manager._components.open().vectors.end_reembedding(int(payload["generation"]), None)
     return f"the new vectors answer; {plural(made, 'memory', 'memories')} embedded meanwhile"
+
+
+def _plan_indexing(manager: MemoryManager, files: Sequence[str]) -> list[NewJob]:  # noqa: ARG001
+    opened = manager._components.open()
+    embedder = opened.vectors.embedder
+    if embedder is None or opened.vectors.generation() is None:
+        raise InvalidInput("vector search is off, or the store is empty: there is nothing to index")
+    owner, least = (memories.c.tenant, memories.c.user), opened.partitions.prepared_from(embedder.identity.dimension)
+    large = select(*owner).group_by(*owner).having(func.count() >= least).order_by(*owner)
+    owners = opened.store.read(lambda tx: tx.execute(large).all(), tenant=ANY)
+    return [NewJob("index", {"tenant": tenant, "user": user}) for tenant, user in owners]
+
+
+def _index(manager: MemoryManager, payload: dict[str, Any]) -> str:
+    opened = manager._components.open()
+    generation = opened.vectors.generation()
+    if generation is None:
+        return "vector search is off: nothing was indexed"
+    return opened.partitions.prepare(PartitionKey(payload["tenant"], payload["user"] or None), generation)
 
 
 def _plan_upkeep(manager: MemoryManager, files: Sequence[str]) -> list[NewJob]:  # noqa: ARG001
@@ -78,12 +98,14 @@ def _import(manager: MemoryManager, payload: dict[str, Any]) -> str:
 
 _PLANS: Final[dict[str, Callable[[MemoryManager, Sequence[str]], list[NewJob]]]] = {
     "reembed": _plan_reembedding,
+    "index": _plan_indexing,
     "upkeep": _plan_upkeep,
     "import": _plan_import,
 }
 KINDS: Final[dict[str, Run]] = {
     "reembed": _reembed,
     "reembed-end": _end_reembedding,
+    "index": _index,
     "upkeep": _upkeep,
     "import": _import,
 }

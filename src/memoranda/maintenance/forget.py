@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
 from sqlalchemy import func, select, update
 
@@ -73,14 +73,29 @@ class _Plan:
     """The newest change of that moment."""
     message: int
     """The newest message of that moment."""
+    earlier: tuple[Any, ...] | None = None
+    """How many of the tenant there were up to these, and the sum of their numbers; None where none is committed late.
+
+    Where writers run side by side, one may commit a smaller number later.
+    """
 
     def is_current(self, tx: ReadTransaction, tenant: str) -> bool:
         """Return whether no memory and no message of the tenant was written since."""
+        if self.earlier is not None and self.earlier != _count_earlier(tx, tenant, self.change, self.message):
+            return False
         newer = (
             select(table.c.seq).where(table.c.seq > seq, table.c.tenant == tenant).limit(1)
             for table, seq in ((changes, self.change), (messages, self.message))
         )
         return all(tx.execute(query).first() is None for query in newer)
+
+
+def _count_earlier(tx: ReadTransaction, tenant: str, change: int, message: int) -> tuple[Any, ...]:
+    found: list[Any] = []
+    for table, seq in ((changes, change), (messages, message)):
+        counted = select(func.count(), func.sum(table.c.seq)).where(table.c.tenant == tenant, table.c.seq <= seq)
+        found += tx.execute(counted).one()
+    return tuple(found)
 
 
 class MemoryEraser:
@@ -129,10 +144,8 @@ class MemoryEraser:
     def _forget(self, target: ErasureTarget) -> ForgetReceipt:
         self._receipts.prepare()
         outside = [self._find_values(), self._clear_cache()]
-        # Most of the work is to find the rows. Where one writer follows another, others write meanwhile.
-        plan = None
-        if isinstance(self._store, TurnStore):
-            plan = self._store.read(lambda tx: self._plan(tx, target), tenant=self._tenant)
+        # Most of the work is to find the rows: others write meanwhile.
+        plan = self._store.read(lambda tx: self._plan(tx, target), tenant=self._tenant)
         rows, traces, stored = self._store.write(lambda tx: self._erase(tx, target, outside, plan), tenant=self._tenant)
         # The file is cleaned last, so that the receipt is what was found after it.
         outside = self._clean_up(target)
@@ -178,13 +191,15 @@ class MemoryEraser:
             *(self._receipts.text_digest(user, content) for user, content in rows.texts),
             *(self._receipts.message_digest(user, message_id) for user, message_id in rows.messages),
         ]
-        return _Plan(rows, _erased_texts(target, rows), digests, change, message)
+        one_by_one = isinstance(self._store, TurnStore)
+        earlier = None if one_by_one else _count_earlier(tx, self._tenant, change, message)
+        return _Plan(rows, _erased_texts(target, rows), digests, change, message, earlier)
 
     def _erase(
-        self, tx: Transaction, target: ErasureTarget, outside: list[StoreReceipt], plan: _Plan | None
+        self, tx: Transaction, target: ErasureTarget, outside: list[StoreReceipt], plan: _Plan
     ) -> tuple[ErasureRows, list[StoreReceipt], ForgetReceipt]:
         """Delete the rows, and store a receipt that is true if nothing can be done after it."""
-        if plan is None or not plan.is_current(tx, self._tenant):
+        if not plan.is_current(tx, self._tenant):
             plan = self._plan(tx, target)
         rows = replace(plan.rows, counts=plan.rows.counts | {"recalls": count_recalls(tx, target)})
         if erases_recalls(target):

@@ -20,7 +20,7 @@ from memoranda.validation import check_component, shown
 
 if TYPE_CHECKING:
     from memoranda.embedding.vectors import Vectors
-    from memoranda.recall.pipeline import AccessCounter
+    from memoranda.recall.ledger import AccessCounter
     from memoranda.remember.pipeline import RememberPipeline
     from memoranda.storage.base import Store
 

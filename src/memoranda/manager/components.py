@@ -92,8 +92,8 @@ class StoreComponents:
         from memoranda.embedding.vectors import Vectors
         from memoranda.executions.log import ExecutionLog
         from memoranda.items.items import Items
-        from memoranda.recall.ledger import LedgerSettings, RecallLedger
-        from memoranda.recall.pipeline import AccessCounter, RecallPipeline
+        from memoranda.recall.ledger import AccessCounter, LedgerSettings, RecallLedger
+        from memoranda.recall.pipeline import RecallPipeline
         from memoranda.remember.gate import mask_secrets
         from memoranda.remember.memories import Memories
         from memoranda.remember.pipeline import ExtractionRules, RememberPipeline

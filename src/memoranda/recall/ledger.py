@@ -3,6 +3,8 @@
 The answer is stored, not computed again: between two computations the model, the index or the rules may change, and a
 repetition has to be exact. Its memories are stored as they were, once for each state. A recall only appends to a list;
 a thread writes the list every few dozen recalls. A crash loses what was not yet written, at most a minute of it.
+
+`AccessCounter` counts which memories were returned.
 """
 
 from __future__ import annotations
@@ -13,7 +15,8 @@ import marshal
 import threading
 import time
 import zlib
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import datetime, timedelta
 from hashlib import blake2b
@@ -25,6 +28,8 @@ from memoranda.errors import Incompatible, MemorandaError, NotFound
 from memoranda.fork_safety import register_fork_handler
 from memoranda.recalls import ErasedHit, Replay
 from memoranda.redaction import default_redactor
+from memoranda.storage.base import OwnedWork
+from memoranda.storage.lifecycle import count_accesses
 from memoranda.storage.recalls import (
     LedgerRow,
     PastAnswer,
@@ -317,3 +322,51 @@ def _resolve(value: Any, states: list[Any]) -> Any:
         ]
         return [_resolve(each, states) for each, left_out in zip(value, gone, strict=True) if not left_out]
     return value
+
+
+_MAX_PENDING: Final = 10_000
+
+
+class AccessCounter:
+    """Counts accesses per memory. A crash loses the counts of the last minute."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self._start()
+        register_fork_handler(self)
+
+    def _start(self) -> None:
+        self._lock = threading.Lock()
+        self._counts: Counter[int] = Counter()
+        self._since: datetime | None = None
+
+    def before_fork(self) -> None:
+        """Do nothing: the parent process writes its own counts."""
+
+    def after_fork(self, *, in_child: bool) -> None:
+        """Start from zero in the child, or accesses would be counted twice."""
+        if in_child:
+            self._start()
+
+    def record(self, ids: Iterable[int]) -> None:
+        """Count one access for each id."""
+        now = self._clock()
+        with self._lock:
+            self._counts.update(ids)
+            self._since = self._since or now
+            due = now - self._since >= _WRITE_INTERVAL or len(self._counts) >= _MAX_PENDING
+        if due:
+            self.write()
+
+    def write(self) -> None:
+        """Write the counts to the store; drop them with a warning when the store cannot be written."""
+        with self._lock:
+            counts, self._counts, self._since = self._counts, Counter(), None
+        if not counts:
+            return
+        now = self._clock()
+        try:
+            self._store.write(OwnedWork(lambda tx: count_accesses(tx, counts, now)), tenant=ANY)
+        except MemorandaError as error:
+            _log.warning("accesses could not be written: %s", error)

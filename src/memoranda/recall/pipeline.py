@@ -1,18 +1,13 @@
-"""Recall: a question becomes hits. `RecallPipeline.recall` lists the steps; they follow in the same order.
-
-`AccessCounter` counts which memories were returned.
-"""
+"""Recall: a question becomes hits. `RecallPipeline.recall` lists the steps; they follow in the same order."""
 
 from __future__ import annotations
 
-import logging
-import threading
 import time
 import uuid
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -21,13 +16,13 @@ from numpy.typing import NDArray
 
 from memoranda.embedding.base import STATIC, runs_model
 from memoranda.embedding.vectors import Vectors
-from memoranda.errors import InvalidInput, MemorandaError, Unavailable
-from memoranda.fork_safety import register_fork_handler
+from memoranda.errors import InvalidInput, Unavailable
 from memoranda.index.partition import Partition
 from memoranda.index.partitions import Partitions
 from memoranda.recall.arms import QueryVector, score_arms, select_candidates
 from memoranda.recall.explain import answer_signals, answerable, explain_absence, explain_other_scope, explain_query
 from memoranda.recall.later import asks_for_the_present, attach_later, is_true_at, put_latest_first, put_newer_first
+from memoranda.recall.ledger import AccessCounter
 from memoranda.recall.query import (
     MODES,
     Mode,
@@ -40,9 +35,8 @@ from memoranda.recall.query import (
 )
 from memoranda.recall.rank import Ranking, collect_evidence, order_rows, rank, to_scores
 from memoranda.recall.rerank import BEST, DEFAULT, Reranking, RerankPlan
-from memoranda.storage.base import OwnedWork, PartitionKey
+from memoranda.storage.base import PartitionKey, RemoteStore
 from memoranda.storage.claim_resolution import BY_MEANING
-from memoranda.storage.lifecycle import count_accesses
 from memoranda.storage.past import as_known_at
 from memoranda.storage.read import matching_ids
 from memoranda.text import clean_query, clean_text, words_of
@@ -60,6 +54,10 @@ _COMPARED: Final = 5
 """How many of the best hits are put in the order of time, even when fewer are asked for."""
 _SPARE: Final = 2
 """How many more hits are loaded, in case some only repeat the question."""
+
+
+class _Outdated(Exception):
+    """The partition that was ranked is not that of the latest commit."""
 
 
 class RecallPipeline:
@@ -103,17 +101,27 @@ class RecallPipeline:
             mode: One of `MODES`; "default" when None.
             explain: Whether to add an explanation to the result.
         """
-        started, degraded = time.perf_counter(), list[str]()
+        started = time.perf_counter()
         query = self._validate(text, scope, where, limit, now, as_of, known_at, mode, min_score)
-        partition = self._open_partition(query)
+        known = self._known_partition(query)
+        if known is not None:
+            with suppress(_Outdated):
+                return self._answer(query, known, known.seq, started, explain=explain)
+        return self._answer(query, self._open_partition(query), None, started, explain=explain)
+
+    def _answer(
+        self, query: RecallQuery, partition: Partition, seq: int | None, started: float, *, explain: bool
+    ) -> Recall:
+        """Return what a partition answers; `_Outdated` when it was at change `seq`, and there is a later one."""
         if not query.text:
             return Recall((), uuid.uuid4().hex, query.text, answerable=0.0, head=partition.seq)
+        degraded = list[str]()
         parsed = self._parse(query, partition)
         vector = self._embed(query, parsed, degraded)
         ranking = self._rank(query, partition, parsed, vector, degraded)
         allowed = self._apply_filters(query, ranking)
         plan = self._plan_reranking(query, vector)
-        hits = self._load_hits(query, parsed, ranking, allowed, plan)
+        hits = self._load_hits(query, parsed, ranking, allowed, plan, seq)
         hits = self._rerank(query, parsed, ranking, hits, plan, degraded)
         hits = self._cut(query, hits)
         hits = self._add_later(query, parsed, ranking, allowed, hits)
@@ -243,6 +251,14 @@ class RecallPipeline:
         """Return the index of the memories that the scope can reach, as of the latest commit."""
         return self._partitions.get(PartitionKey(query.scope.tenant, query.scope.user), self._vectors.generation())
 
+    def _known_partition(self, query: RecallQuery) -> Partition | None:
+        """Return the partition as this process knows it, if it did not change lately and asking takes a round trip."""
+        if not isinstance(self._store, RemoteStore) or not query.text:
+            return None
+        return self._partitions.get_settled(
+            PartitionKey(query.scope.tenant, query.scope.user), self._vectors.last_generation
+        )
+
     @staticmethod
     def _parse(query: RecallQuery, partition: Partition) -> ParsedQuery:
         with partition.lock:
@@ -315,19 +331,28 @@ class RecallPipeline:
         ranking: Ranking,
         allowed: NDArray[np.bool_] | None,
         plan: RerankPlan | None,
+        seq: int | None = None,
     ) -> tuple[Hit, ...]:
         count = max(query.limit, _COMPARED, plan.limit if plan else 0) + _SPARE
         rows, sums = order_rows(ranking, count, allowed, several=parsed.asks_for_several)
         # Read from the store inside the scope: a memory that was deleted a moment ago is not returned.
-        memories = self._store.get(query.scope, ranking.candidates.ids[rows].tolist())
+        memories = self._read_hits(query.scope, ranking.candidates.ids[rows].tolist(), seq)
         scores = to_scores(sums).tolist()
         return tuple(
             Hit(memory, score, ranking.why(row))
             for row, score, memory in zip(rows.tolist(), scores, memories, strict=True)
-            if memory
+            if memory is not None
             if not _repeats_question(memory.content, query.text)
             if query.as_of is None or is_true_at(memory, query.as_of)
         )[: count - _SPARE]
+
+    def _read_hits(self, scope: Scope, ids: list[int], seq: int | None) -> list[Memory | None]:
+        if seq is None or not isinstance(self._store, RemoteStore):
+            return self._store.get(scope, ids)
+        memories, state = self._store.get_with_state(scope, ids)
+        if state.head != seq or not self._vectors.is_last(state.generation):
+            raise _Outdated
+        return memories
 
     def _rerank(
         self,
@@ -424,53 +449,3 @@ def _check_mode(mode: str | None) -> Mode:
         if isinstance(mode, str) and mode == known:
             return known
     raise InvalidInput(f"unknown mode {shown(mode)}: use one of {', '.join(MODES)}")
-
-
-_log = logging.getLogger(__name__)
-_WRITE_INTERVAL: Final = timedelta(minutes=1)
-_MAX_PENDING: Final = 10_000
-
-
-class AccessCounter:
-    """Counts accesses per memory. A crash loses the counts of the last minute."""
-
-    def __init__(self, store: Store, clock: Clock) -> None:
-        self._store = store
-        self._clock = clock
-        self._start()
-        register_fork_handler(self)
-
-    def _start(self) -> None:
-        self._lock = threading.Lock()
-        self._counts: Counter[int] = Counter()
-        self._since: datetime | None = None
-
-    def before_fork(self) -> None:
-        """Do nothing: the parent process writes its own counts."""
-
-    def after_fork(self, *, in_child: bool) -> None:
-        """Start from zero in the child, or accesses would be counted twice."""
-        if in_child:
-            self._start()
-
-    def record(self, ids: Iterable[int]) -> None:
-        """Count one access for each id."""
-        now = self._clock()
-        with self._lock:
-            self._counts.update(ids)
-            self._since = self._since or now
-            due = now - self._since >= _WRITE_INTERVAL or len(self._counts) >= _MAX_PENDING
-        if due:
-            self.write()
-
-    def write(self) -> None:
-        """Write the counts to the store; drop them with a warning when the store cannot be written."""
-        with self._lock:
-            counts, self._counts, self._since = self._counts, Counter(), None
-        if not counts:
-            return
-        now = self._clock()
-        try:
-            self._store.write(OwnedWork(lambda tx: count_accesses(tx, counts, now)), tenant=ANY)
-        except MemorandaError as error:
-            _log.warning("accesses could not be written: %s", error)

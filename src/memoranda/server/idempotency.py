@@ -2,6 +2,9 @@
 
 The database holds a mark for each request, so that this is true in every process of every server on it, and the
 response for ten minutes. Erasing memories removes all responses of the tenant; their marks stay.
+
+The mark is no commit that anybody waits for on disk: what the request writes comes after it, and is never there
+without it. The response is stored after it was sent.
 """
 
 from __future__ import annotations
@@ -110,14 +113,13 @@ class IdempotentRequests:
         if mark.status is not None:
             await self._send_stored(request, mark, principal, send)
             return
-        for message in await self._run(request, app, scope, receive_body):
-            await send(message)
+        await self._run(request, app, scope, receive_body, send)
 
     async def _claim(self, request: _Request) -> _Mark:
         """Return the mark of the request: ours, to run it, or that of the one that was done before."""
         attempt = 0
         while True:
-            mark = await in_thread(self._write, request, _claim)
+            mark = await in_thread(self._write, request, _claim, durable=False)
             if mark.request != request.hash:
                 raise Conflict("this idempotency key was used for another request: use a new one")
             if mark.status is not None or mark.holder == request.holder:
@@ -125,7 +127,8 @@ class IdempotentRequests:
             await asyncio.sleep(_POLL_SECONDS[min(attempt, len(_POLL_SECONDS) - 1)])
             attempt += 1
 
-    async def _run(self, request: _Request, app: ASGIApp, scope: Scope, receive: Receive) -> list[Message]:
+    async def _run(self, request: _Request, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
+        """Run the app and send its response, then store that: who sends the request again meanwhile waits for it."""
         messages: list[Message] = []
 
         async def record(message: Message) -> None:
@@ -137,9 +140,12 @@ class IdempotentRequests:
         except BaseException:
             await self._finish(request, [])
             raise
-        # A read runs again: a kept response would show what was deleted since.
-        await self._finish(request, [] if scope["state"].get("only_reads") else messages)
-        return messages
+        try:
+            for message in messages:
+                await send(message)
+        finally:
+            # A read runs again: a kept response would show what was deleted since.
+            await self._finish(request, [] if scope["state"].get("only_reads") else messages)
 
     @asynccontextmanager
     async def _renewing(self, request: _Request) -> AsyncIterator[None]:
@@ -148,7 +154,7 @@ class IdempotentRequests:
         async def renew() -> None:
             while True:
                 await asyncio.sleep(_RENEW_SECONDS)
-                await in_thread(self._write, request, _claim)
+                await in_thread(self._write, request, _claim, durable=False)
 
         task = asyncio.create_task(renew())
         try:
@@ -184,8 +190,10 @@ class IdempotentRequests:
         await send({"type": "http.response.start", "status": mark.status, "headers": headers})
         await send({"type": "http.response.body", "body": body})
 
-    def _write(self, request: _Request, work: Callable[[Transaction, _Request], _Mark]) -> _Mark:
-        return self._store().write(OwnedWork(lambda tx: work(tx, request)), tenant=request.tenant)
+    def _write(
+        self, request: _Request, work: Callable[[Transaction, _Request], _Mark], *, durable: bool = True
+    ) -> _Mark:
+        return self._store().write(OwnedWork(lambda tx: work(tx, request), durable=durable), tenant=request.tenant)
 
     def _read_body(self, request: _Request) -> str | None:
         name = RESPONSE_BODY + request.name

@@ -77,11 +77,16 @@ Work: TypeAlias = Callable[[Transaction], R]
 
 
 class OwnedWork(Generic[R]):
-    """A work that checks and writes only what belongs to these owners, or that checks nothing when there are none."""
+    """A work that checks and writes only what belongs to these owners, or that checks nothing when there are none.
 
-    def __init__(self, work: Work[R], *owners: Owner) -> None:
+    One that is not `durable` is seen by everybody at once, and on disk with the next commit that is: what is written
+    after it is never there without it.
+    """
+
+    def __init__(self, work: Work[R], *owners: Owner, durable: bool = True) -> None:
         self.work = work
         self.owners = frozenset(owners)
+        self.durable = durable
 
     def __call__(self, tx: Transaction) -> R:
         return self.work(tx)
@@ -98,6 +103,11 @@ def run_works(tx: Transaction, works: Sequence[Work[Any]]) -> list[Any]:
         run_batch = getattr(kind, "run_batch", None)
         results += [work(tx) for work in same] if run_batch is None else run_batch(tx, same)
     return results
+
+
+def must_sync(works: Sequence[Work[Any]]) -> bool:
+    """Return whether a commit of these works must be on disk when it returns."""
+    return any(getattr(work, "durable", True) for work in works)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +216,10 @@ class SearchStore(Protocol):
         """Return the search of one owner; None where this database cannot."""
         ...
 
+    def build_graph(self, key: PartitionKey) -> str:
+        """Build a graph over the vectors of an owner whose search is complete; return how that ended."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class StoreStatus:
@@ -299,6 +313,24 @@ class Store(IndexSource, Protocol):
 
     def close(self) -> None:
         """Close the store. May be called twice."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionState:
+    """What the index of a partition must agree with to be up to date."""
+
+    generation: Generation | None
+    """The vectors that answer."""
+    head: int
+
+
+@runtime_checkable
+class RemoteStore(Protocol):
+    """A store on another machine, where each question takes a round trip."""
+
+    def get_with_state(self, scope: Scope, ids: Sequence[int]) -> tuple[list[Memory | None], PartitionState]:
+        """Return memories as `get` does, and the state that the partition of the scope had when they were read."""
         ...
 
 

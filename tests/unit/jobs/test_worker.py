@@ -5,6 +5,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 from sqlalchemy import func, select
 
 from memoranda.errors import Conflict, InvalidInput, MissingExtra, NotFound
+from memoranda.index.partitions import Partitions
 from memoranda.jobs import kinds, worker
 from memoranda.manager.manager import MemoryManager
 from memoranda.settings import MemoryConfig
@@ -224,3 +226,23 @@ def test_ray_that_is_not_installed_is_named(config: MemoryConfig, monkeypatch: p
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(MissingExtra, match="ray"):
         worker.run_on_ray(config, "local", 1)
+
+
+def test_index_job_builds_and_saves_the_graph_of_a_large_user(
+    config: MemoryConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(config, 40)
+    with MemoryManager(config, embedder=HashEmbedder(16)) as manager:
+        assert worker.order(manager, "index")[1] == 0  # nobody has so many memories
+        monkeypatch.setattr(Partitions, "prepared_from", lambda *_: 40)
+        assert worker.order(manager, "index")[1] == 1
+        assert worker.work_off(config, embedder=HashEmbedder(16)) == 1
+        assert [job.note for job in worker.find_jobs(manager)] == ["40 memories indexed"]
+
+
+def test_index_job_without_vectors_is_refused(config: MemoryConfig) -> None:
+    with (
+        MemoryManager(replace(config, enable_vector_search=False)) as manager,
+        pytest.raises(InvalidInput, match="nothing to index"),
+    ):
+        worker.order(manager, "index")

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import select
@@ -174,3 +175,29 @@ async def test_expired_responses_are_deleted(processes: list[IdempotentRequests]
 
 async def _count(process: IdempotentRequests) -> int:
     return process._store().read(lambda tx: len(list(tx.scalars(select(short_lived.c.name)))), tenant=ANY)
+
+
+async def test_response_is_sent_before_it_is_stored_and_whoever_repeats_the_request_waits_for_it(
+    processes: list[IdempotentRequests], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    requests, app, sent = processes[0], App(), asyncio.Event()
+    finish = requests._finish
+
+    async def finish_late(*given: Any) -> None:
+        await asyncio.wait_for(sent.wait(), 5)
+        await asyncio.sleep(0.05)
+        await finish(*given)
+
+    monkeypatch.setattr(requests, "_finish", finish_late)
+
+    async def send(message: Message) -> None:
+        if message["type"] == "http.response.body":
+            sent.set()
+
+    app.gate.set()
+    scope = {"method": "POST", "path": "/v1/memories", "query_string": b"", "state": {"principal": LOCAL}}
+    first = asyncio.create_task(requests.run(app, scope, b"{}", _receive, send, "key"))
+    await asyncio.wait_for(sent.wait(), 5)
+    assert await _send(processes[1], app) == (201, b"{}", True)
+    await first
+    assert app.runs == 1

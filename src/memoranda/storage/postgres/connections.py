@@ -5,10 +5,12 @@ from __future__ import annotations
 import random
 import time
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeVar
+from functools import cache
+from itertools import chain
+from typing import Any, Final, TypeAlias, TypeVar
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 import psycopg
@@ -23,6 +25,10 @@ from memoranda.storage.errors import translate_errors
 from memoranda.types import AnyUser
 
 R = TypeVar("R")
+Statement: TypeAlias = tuple[str, Sequence[Any]]
+"""A statement and its values, in order."""
+SEPARATOR: Final = ";\n"
+"""Between the statements of one message."""
 POOL_SIZE: Final = 10
 _POOL_SECONDS: Final = 5.0
 _CONNECT_SECONDS: Final = 10
@@ -99,6 +105,24 @@ class ServerConnections:
             with connection.begin():
                 set_local(driver_of(connection), self._read_settings(tenant))
                 yield connection
+
+    def fetch(self, tenant: Tenant, *statements: Statement) -> list[list[Any]]:
+        """Return the rows of each statement. All are sent in one message, which the server runs as one transaction.
+
+        Their values are quoted here, since a message with parameters may hold one statement only.
+        """
+        settings = self._read_settings(tenant)
+        texts, values = zip((_set_local(tuple(settings)), list(settings.values())), *statements, strict=True)
+        with self.errors():
+            self._ensure_open()
+            borrowed = self._engine.raw_connection()
+            try:
+                rows = _fetch_all(borrowed.driver_connection, SEPARATOR.join(texts), list(chain(*values)))
+            except BaseException:
+                borrowed.invalidate()  # nobody knows in which state it is
+                raise
+            borrowed.close()
+        return rows[1:]
 
     @contextmanager
     def fetching(self, tenant: Tenant) -> Iterator[Any]:
@@ -181,13 +205,13 @@ class ServerConnections:
     def _read_settings(self, tenant: Tenant) -> dict[str, str]:
         return tenant_settings(tenant) | {"statement_timeout": f"{_STATEMENT_SECONDS}s"}
 
-    def write_settings(self) -> dict[str, str]:
+    def write_settings(self, *, sync: bool) -> dict[str, str]:
         """Return the settings of a transaction that writes."""
         return {
             "statement_timeout": f"{_STATEMENT_SECONDS}s",
             "lock_timeout": f"{_LOCK_SECONDS}s",
             "idle_in_transaction_session_timeout": f"{_IDLE_SECONDS}s",
-            "synchronous_commit": "on" if self._durability == "full" else "off",
+            "synchronous_commit": "on" if sync and self._durability == "full" else "off",
         }
 
 
@@ -202,8 +226,24 @@ def tenant_settings(tenant: Tenant) -> dict[str, str]:
 
 def set_local(driver: Any, settings: Mapping[str, str]) -> None:
     """Change settings until the transaction ends, all of them in one statement."""
-    calls = ", ".join(f"set_config('{name}', %s, true)" for name in settings)
-    driver.execute(f"SELECT {calls}", list(settings.values()))
+    driver.execute(_set_local(tuple(settings)), list(settings.values()))
+
+
+@cache
+def _set_local(names: tuple[str, ...]) -> str:
+    return "SELECT " + ", ".join(f"set_config('{name}', %s, true)" for name in names)
+
+
+def _fetch_all(driver: Any, text: str, values: Sequence[Any]) -> list[list[Any]]:
+    """Return the rows of each statement of a text, which no BEGIN precedes and no COMMIT has to follow."""
+    driver.autocommit = True
+    cursor = psycopg.ClientCursor(driver)
+    cursor.execute(text, values)
+    rows = [cursor.fetchall()]
+    while cursor.nextset():
+        rows.append(cursor.fetchall())
+    driver.autocommit = False
+    return rows
 
 
 def is_passing(error: BaseException | None) -> bool:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from memoranda.errors import InvalidInput
-from memoranda.storage.postgres.connections import ServerConnections, driver_of, parse_url, set_local, tenant_settings
+from memoranda.storage.base import Owner
+from memoranda.storage.postgres.connections import ServerConnections, driver_of, set_local, tenant_settings
 from memoranda.types import ANY
 
 GRAPHS_FROM: Final = 100_000
@@ -23,10 +23,12 @@ _MAX_DIMENSION: Final = 4000
 _TRIALS: Final = 50
 _NEIGHBOURS: Final = 10
 
-_CANDIDATES: Final = """
-SELECT s.id, s.tenant, s."user", dimension, count(*) FROM search_owners AS s JOIN generations AS g ON g.id = generation
-JOIN search_vectors AS v ON v.owner_id = s.id WHERE built_to IS NULL AND dimension <= %s AND active = 1
-GROUP BY s.id, dimension HAVING count(*) >= %s ORDER BY count(*) DESC LIMIT %s"""
+_OWNER: Final = """
+SELECT s.id, dimension, (SELECT count(*) FROM search_vectors WHERE owner_id = s.id),
+  (SELECT count(*) FROM search_owners WHERE graph_recall IS NOT NULL AND id <> s.id)
+FROM search_owners AS s JOIN generations AS g ON g.id = generation
+WHERE s.tenant = %s AND s."user" = %s AND built_to IS NULL AND active = 1"""
+_MAY_BUILD: Final = "SELECT pg_has_role(relowner, 'MEMBER') FROM pg_class WHERE oid = to_regclass('search_vectors')"
 _TRIAL: Final = (
     "SELECT memory_id, v::text FROM search_vectors WHERE owner_id = %s ORDER BY hashint8(memory_id) LIMIT %s"
 )
@@ -34,33 +36,33 @@ _EXACT: Final = "SELECT memory_id FROM search_vectors WHERE owner_id = %s ORDER 
 _NOTE: Final = "UPDATE search_owners SET graph_recall = %s WHERE id = %s"
 
 
-def build_graphs(
-    url: str, *, graphs_from: int = GRAPHS_FROM, least_recall: float = LEAST_RECALL
-) -> list[tuple[str, str, float]]:
-    """Build graphs for the largest owners that are searched in the database; return tenant, user and recall of each.
+def build_graph(
+    connections: ServerConnections, owner: Owner, *, graphs_from: int = GRAPHS_FROM, least_recall: float = LEAST_RECALL
+) -> str:
+    """Build the graph of an owner who is searched in the database; return how that ended, in a few words.
 
     Others may read and write meanwhile. A graph whose recall is too low is dropped again.
 
     Args:
-        url: The database, as the role that owns the tables.
+        connections: To the database.
+        owner: A tenant and a user.
         graphs_from: How many vectors an owner must have.
         least_recall: The share of the ten true neighbours that a graph must find to answer.
     """
-    if not 0 < least_recall <= 1:
-        raise InvalidInput(f"least_recall must be above 0 and at most 1, not {least_recall!r}")
-    connections = ServerConnections(parse_url(url), "full")
-    try:
-        with connections.outside_transactions() as connection:
-            driver = driver_of(connection)
-            owners = _in_transaction(
-                driver, lambda: driver.execute(_CANDIDATES, (_MAX_DIMENSION, graphs_from, MAX_GRAPHS)).fetchall()
-            )
-            return [
-                (tenant, user, _build(driver, owner, dimension, least_recall))
-                for owner, tenant, user, dimension, _ in owners
-            ]
-    finally:
-        connections.close()
+    with connections.outside_transactions() as connection:
+        driver = driver_of(connection)
+        found = _in_transaction(driver, lambda: driver.execute(_OWNER, owner).fetchone())
+        if found is None:
+            return "no graph: the search tables are not complete"
+        number, dimension, vectors, graphs = found
+        if vectors < graphs_from:
+            return f"no graph: it takes {graphs_from:,} vectors"
+        if dimension > _MAX_DIMENSION or graphs >= MAX_GRAPHS:
+            return f"no graph: at most {MAX_GRAPHS} owners have one, of vectors of at most {_MAX_DIMENSION} numbers"
+        if not driver.execute(_MAY_BUILD).fetchone()[0]:
+            return "no graph: run the job as the role that owns the tables"
+        recall = _build(driver, number, dimension, least_recall)
+    return f"a graph that finds {recall:.0%} of the neighbours" + ("" if recall >= least_recall else ", not used")
 
 
 def nearest_statement(owner: int, dimension: int) -> str:

@@ -25,33 +25,38 @@ from memoranda.storage.base import (
     Owner,
     OwnerSearch,
     PartitionKey,
+    PartitionState,
     ReadTransaction,
+    Row,
     StoreStatus,
     Tenant,
     Transaction,
     Work,
+    must_sync,
     run_works,
 )
 from memoranda.storage.group_commit import GroupCommit
 from memoranda.storage.integrity import renew_terms
 from memoranda.storage.meta import delete_meta, get_meta, set_meta
-from memoranda.storage.postgres import integrity, search
-from memoranda.storage.postgres.connections import ServerConnections, driver_of, is_passing, parse_url, pause
+from memoranda.storage.postgres import graphs, integrity, search
+from memoranda.storage.postgres.connections import ServerConnections, Statement, driver_of, is_passing, parse_url, pause
 from memoranda.storage.postgres.schema import STORE_ID, TERMS, is_lock_timeout, require_version, upgrade
 from memoranda.storage.postgres.transaction import (
+    ACTIVE_GENERATION,
     KEYS,
     SET_NEXT_ID,
     PostgresTransaction,
-    read_active_generation,
+    generation_from,
+    head_from,
+    memories_from,
     read_changed_ids,
-    read_head,
     read_index_rows,
-    read_memories,
-    read_meta,
     read_next_ids,
     read_vectors,
+    select_head,
+    select_memories,
 )
-from memoranda.storage.rows import to_micros
+from memoranda.storage.rows import stored_name, to_micros
 from memoranda.storage.schema import ERASURE_PENDING
 from memoranda.text import TERMS_VERSION
 from memoranda.types import ANY, Clock, IntArray, Memory, Scope, utc_now
@@ -97,10 +102,19 @@ class PostgresStore:
             yield from work(PostgresTransaction(connection))
 
     def get(self, scope: Scope, ids: Sequence[int]) -> list[Memory | None]:
-        return self._fetch(scope.tenant, lambda driver: read_memories(driver, scope, ids))
+        [rows] = self._ask(scope.tenant, select_memories(scope, ids))
+        return memories_from(rows, ids)
+
+    def get_with_state(self, scope: Scope, ids: Sequence[int]) -> tuple[list[Memory | None], PartitionState]:
+        key = PartitionKey(scope.tenant, scope.user)
+        # The state last: a change that is committed in between is seen in it.
+        statements = select_memories(scope, ids), ACTIVE_GENERATION, select_head(key)
+        rows, generations, heads = self._ask(scope.tenant, *statements)
+        return memories_from(rows, ids), PartitionState(generation_from(generations), head_from(heads))
 
     def head(self, key: PartitionKey | None = None) -> int:
-        return self._fetch(ANY if key is None else key.tenant, lambda driver: read_head(driver, key))
+        [rows] = self._ask(ANY if key is None else key.tenant, select_head(key))
+        return head_from(rows)
 
     def changed(self, key: PartitionKey, since: int) -> IntArray:
         return self._fetch(key.tenant, lambda driver: read_changed_ids(driver, key, since))
@@ -116,11 +130,16 @@ class PostgresStore:
         fetch, write = partial(self._fetch, key.tenant), partial(self.write, tenant=key.tenant)
         return search.PostgresSearch(key, generation, dimension, fetch, write)
 
+    def build_graph(self, key: PartitionKey) -> str:
+        return graphs.build_graph(self._connections, (key.tenant, stored_name(key.user)))
+
     def get_meta(self, key: str) -> str | None:
-        return self._fetch(None, lambda driver: read_meta(driver, key))
+        [rows] = self._ask(None, ("SELECT value FROM meta WHERE key = %s", [key]))
+        return str(rows[0][0]) if rows else None
 
     def active_generation(self) -> Generation | None:
-        return self._fetch(None, read_active_generation)
+        [rows] = self._ask(None, ACTIVE_GENERATION)
+        return generation_from(rows)
 
     def known_vectors(self, tenant: str, generation: int, hashes: Sequence[bytes]) -> dict[bytes, bytes]:
         return self._fetch(tenant, lambda driver: read_vectors(driver, tenant, generation, hashes))
@@ -182,6 +201,10 @@ class PostgresStore:
 
         return self._connections.retry_read(once)
 
+    def _ask(self, tenant: Tenant, *statements: Statement) -> list[list[Row]]:
+        """Return the rows of each statement, in one round trip to the server."""
+        return self._connections.retry_read(lambda: self._connections.fetch(tenant, *statements))
+
     def _fetch(self, tenant: Tenant, work: Callable[[Any], R]) -> R:
         def once() -> R:
             with self._connections.fetching(tenant) as driver:
@@ -207,12 +230,13 @@ class PostgresStore:
         mark that it wrote says whether it was committed.
         """
         mark, owners = uuid.uuid4(), _owners_of(requests)
+        settings = self._connections.write_settings(sync=must_sync([request.work for request in requests]))
         results: list[Any] | None = None
         for attempt in range(1, _TRIES + 1):
             try:
                 with self._connections.errors(), self._connections.writing() as connection:
                     tx = PostgresTransaction(connection, to_micros(self._clock()))
-                    tx.lock(owners, self._connections.write_settings())
+                    tx.lock(owners, settings)
                     if results is not None and _is_committed(tx, mark):
                         return results
                     results = None

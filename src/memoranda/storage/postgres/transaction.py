@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, Final
 
@@ -11,8 +11,8 @@ from sqlalchemy import Connection, Table, select, text
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.dialects.postgresql import Insert, insert
 
-from memoranda.storage.base import Generation, IndexRow, Owner, PartitionKey, Tenant
-from memoranda.storage.postgres.connections import driver_of, set_local, tenant_settings
+from memoranda.storage.base import Generation, IndexRow, Owner, PartitionKey, Row, Tenant
+from memoranda.storage.postgres.connections import Statement, driver_of, set_local, tenant_settings
 from memoranda.storage.rows import (
     SELECT_MEMORY,
     index_conditions,
@@ -27,8 +27,8 @@ from memoranda.types import ANY, IntArray, Memory, Scope
 _LOCK: Final = 7_364_519_202
 """The advisory lock between writes that name their owners, which share it, and all others, which hold it alone."""
 _HEAD_OF_ALL: Final = "SELECT coalesce(max(seq), 0) FROM changes"
-_HEAD_OF_TENANT: Final = "SELECT coalesce(max(head), 0) FROM owners WHERE tenant = %(tenant)s"
-_HEAD: Final = 'SELECT head FROM owners WHERE tenant = %(tenant)s AND "user" = %(user)s'
+_HEAD_OF_TENANT: Final = "SELECT coalesce(max(head), 0) FROM owners WHERE tenant = %s"
+_HEAD: Final = 'SELECT head FROM owners WHERE tenant = %s AND "user" = %s'
 _CHANGED: Final = (
     'SELECT DISTINCT memory_id FROM changes WHERE tenant = %(tenant)s AND "user" = %(user)s AND seq > %(since)s'
 )
@@ -43,7 +43,10 @@ SELECT memories.id, agent, session, speaker, valid_from, valid_to, expires_at, r
   superseded_at, terms, data FROM memories
 LEFT JOIN vectors ON vectors.memory_id = memories.id AND vectors.generation = %(generation)s
 WHERE memories.tenant = %(tenant)s AND """
-_ACTIVE_GENERATION: Final = "SELECT id, provider, model, dimension, fingerprint FROM generations WHERE active = 1"
+ACTIVE_GENERATION: Final[Statement] = (
+    "SELECT id, provider, model, dimension, fingerprint FROM generations WHERE active = 1",
+    (),
+)
 # Of each text the first memory, however many users have it. The order is that of the index, or the planner would not
 # see that one row of it is enough.
 _VECTORS: Final = """
@@ -149,13 +152,14 @@ def _names(columns: tuple[str, ...]) -> sql.Composed:
     return sql.SQL(", ").join(map(sql.Identifier, columns))
 
 
-def read_head(driver: Any, key: PartitionKey | None) -> int:
+def select_head(key: PartitionKey | None) -> Statement:
     if key is None:
-        row = driver.execute(_HEAD_OF_ALL).fetchone()
-    else:
-        statement, values = (_HEAD_OF_TENANT if key.user is ANY else _HEAD), owner_values(key)
-        row = driver.execute(statement, values).fetchone()
-    return 0 if row is None else int(row[0])
+        return _HEAD_OF_ALL, ()
+    return (_HEAD_OF_TENANT, [key.tenant]) if key.user is ANY else (_HEAD, [key.tenant, stored_name(key.user)])
+
+
+def head_from(rows: Sequence[Row]) -> int:
+    return int(rows[0][0]) if rows else 0
 
 
 def read_changed_ids(driver: Any, key: PartitionKey, since: int) -> IntArray:
@@ -186,21 +190,20 @@ def read_next_ids(driver: Any) -> dict[str, int]:
     return found
 
 
-def read_meta(driver: Any, key: str) -> str | None:
-    row = driver.execute("SELECT value FROM meta WHERE key = %s", (key,)).fetchone()
-    return None if row is None else str(row[0])
-
-
-def read_active_generation(driver: Any) -> Generation | None:
-    for generation_id, provider, model, dimension, fingerprint in driver.execute(_ACTIVE_GENERATION):
+def generation_from(rows: Sequence[Row]) -> Generation | None:
+    for generation_id, provider, model, dimension, fingerprint in rows:
         return Generation(generation_id, provider, model, dimension, fingerprint, active=True)
     return None
 
 
-def read_memories(driver: Any, scope: Scope, ids: Sequence[int]) -> list[Memory | None]:
-    """Return memories of a scope in the order of `ids`: the statement that every recall runs."""
+def select_memories(scope: Scope, ids: Sequence[int]) -> Statement:
+    """Return the statement that every recall runs."""
     columns = scope_columns(scope)
-    rows: Iterable[Any] = driver.execute(_select_by_ids(tuple(columns)), [*columns.values(), list(ids)])
+    return _select_by_ids(tuple(columns)), [*columns.values(), list(ids)]
+
+
+def memories_from(rows: Sequence[Row], ids: Sequence[int]) -> list[Memory | None]:
+    """Return memories in the order of `ids`."""
     found = {row[0]: memory_from_row(row) for row in rows}
     return [found.get(memory_id) for memory_id in ids]
 

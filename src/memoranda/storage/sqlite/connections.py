@@ -51,6 +51,7 @@ from memoranda.storage.sqlite.transaction import (
     make_writer,
     overwrite_failed_commit,
     roll_back,
+    set_durability,
 )
 
 _FORK_WAIT = 5.0
@@ -161,12 +162,17 @@ class Connections:
             yield
 
     @contextmanager
-    def transaction(self) -> Iterator[Connection]:
-        """Yield a connection in a write transaction, inside a `turn`: on disk at exit, undone when the block raises."""
+    def transaction(self, *, sync: bool = True) -> Iterator[Connection]:
+        """Yield a connection in a write transaction, inside a `turn`: on disk at exit, undone when the block raises.
+
+        Without `sync` it is on disk with the next one, which is written behind it.
+        """
         refused: MemorandaError | None = None
         with translate_errors(str(self.path)), self._driver_errors():
             try:
                 connection = self._writer_connection()
+                if not sync:
+                    set_durability(driver_of(connection), "normal")
                 begin_write(driver_of(connection))
                 try:
                     yield connection
@@ -175,6 +181,8 @@ class Connections:
                     refused = error
                 else:
                     self._commit(connection)
+                if not sync:
+                    set_durability(driver_of(connection), self._durability)
             except BaseException:
                 self.drop_writer()
                 raise

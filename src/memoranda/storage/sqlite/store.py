@@ -32,6 +32,7 @@ from memoranda.storage.base import (
     Tenant,
     Transaction,
     Work,
+    must_sync,
     run_works,
 )
 from memoranda.storage.errors import translate_errors
@@ -263,7 +264,7 @@ class SQLiteStore:
 
     def _commit(self, works: Sequence[Work[Any]]) -> list[Any]:
         at = to_micros(self._clock())
-        with self._connections.transaction() as connection:
+        with self._connections.transaction(sync=must_sync(works)) as connection:
             return run_works(SQLiteTransaction(connection, at), works)
 
     def _prepare(self) -> str:

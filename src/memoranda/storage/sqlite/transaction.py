@@ -167,6 +167,11 @@ def begin_read(raw: Any) -> None:
     raw.execute("BEGIN")
 
 
+def set_durability(raw: Any, durability: Durability) -> None:
+    """Change whether a commit waits until it is on disk."""
+    raw.execute(f"PRAGMA synchronous={durability.upper()}")
+
+
 def begin_write(raw: Any) -> None:
     raw.execute("BEGIN IMMEDIATE")
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import text
 from sqlalchemy.engine import base, default
 
 from memoranda import (
@@ -22,10 +23,13 @@ from memoranda import (
     Unavailable,
 )
 from memoranda.embedding.vectors import start_generation
+from memoranda.storage.base import Durability, OwnedWork, Transaction
+from memoranda.storage.meta import set_meta
 from memoranda.storage.sqlite import connections
 from memoranda.storage.sqlite.connections import Connections
 from memoranda.storage.sqlite.file_lock import FileLock
 from memoranda.storage.sqlite.store import open_sqlite
+from memoranda.storage.sqlite.transaction import set_durability
 from memoranda.testing.fakes import HashEmbedder
 from tests.unit.storage.sqlite.interrupts import interrupt_at
 
@@ -204,3 +208,31 @@ def test_empty_database_beside_its_key_is_not_taken_for_a_new_one(tmp_path: Path
     path.unlink()  # to begin a new one with the same key
     with MemoryManager(path, embedder=HashEmbedder(8)) as manager:
         assert manager.check().ok
+
+
+def test_commit_of_works_that_need_not_be_durable_alone_waits_for_no_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changed: list[str] = []
+
+    def record(raw: Any, durability: Durability) -> None:
+        changed.append(durability)
+        set_durability(raw, durability)
+
+    monkeypatch.setattr(connections, "set_durability", record)
+    store = open_sqlite(tmp_path / "a.db")
+    try:
+        store.write(OwnedWork(lambda tx: set_meta(tx, "mark", "1"), durable=False))
+        assert changed == ["normal", "full"]
+        assert store.get_meta("mark") == "1"
+        with pytest.raises(InvalidInput):
+            store.write(OwnedWork(_refuse, durable=False))
+        assert changed == ["normal", "full"] * 2
+        assert store.write(lambda tx: tx.execute(text("PRAGMA synchronous")).scalar()) == 2
+        assert changed == ["normal", "full"] * 2
+    finally:
+        store.close()
+
+
+def _refuse(tx: Transaction) -> None:
+    raise InvalidInput("no")
