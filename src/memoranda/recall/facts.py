@@ -147,10 +147,13 @@ class Facts:
                 yield slot
 
     def _claims(self, scope: Scope, known_at: datetime | None) -> list[StoredClaim]:
-        stored = self._store.read(lambda tx: claims_in_scope(tx, scope), tenant=scope.tenant)
+        now = self._clock()
+        found = self._store.read(lambda tx: claims_in_scope(tx, scope), tenant=scope.tenant)
+        stored = [each for each in found if not each.memory.has_expired(now)]
         if known_at is None:
             return stored
         reworded = self._store.read(lambda tx: reworded_since(tx, scope, known_at), tenant=scope.tenant)
+        reworded = [memory for memory in reworded if not memory.has_expired(now)]
         changed = {memory.id for memory in reworded}
         kept = [each for each in stored if each.memory.recorded_at <= known_at and each.memory.id not in changed]
         return kept + [claim for memory in reworded for claim in self._read_claims(memory)]
