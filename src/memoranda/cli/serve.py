@@ -76,12 +76,12 @@ def ui(
 ) -> None:
     """Open the dashboard, to look at what is remembered. Only this machine can reach it.
 
-    It needs no key until the first key is created; after that, sign in with one. A database named with --db must
-    exist; the configured one is created on the first visit.
+    It needs no key: whoever can run this command can read the database. A database named with --db must exist; the
+    configured one is created on the first visit.
     """
     from memoranda.server.run import create_app, listen, prepare_to_listen
 
-    config = server_config("127.0.0.1", port, None, None, True)
+    config = replace(server_config("127.0.0.1", port, None, None, True), local_owner=True)
     if options.db is not None:
         options.require_database()
     config = prepare_to_listen(config, options.config)

@@ -18,6 +18,8 @@ from memoranda.types import Clock, utc_now
 
 COOKIE: Final = "memoranda_session"
 CSRF_HEADER: Final = "x-csrf-token"
+UNATTENDED_HEADER: Final = "x-unattended"
+"""What a page sends with a request that nobody has caused: it shows changes as they happen."""
 SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _BROWSERS: Final = Namespace("server", "browsers")
 _RENEWALS: Final = 30
@@ -54,13 +56,16 @@ class BrowserSessions:
         self._put(token, key_id, created_at=now, used_at=now)
         return token, BrowserSession(key_id, _csrf_token(token))
 
-    def find(self, token: str | None) -> BrowserSession | None:
-        """Return the session of a cookie; None when it never existed or has ended."""
+    def find(self, token: str | None, *, is_use: bool = True) -> BrowserSession | None:
+        """Return the session of a cookie; None when it never existed or has ended.
+
+        What a page fetches by itself, while nobody is there, is no use: it does not keep the session from ending.
+        """
         stored = self._get(token)
         if not token or stored is None:
             return None
         now, used_at = self._clock(), datetime.fromisoformat(stored["used_at"])
-        if (now - used_at).total_seconds() > self._idle / _RENEWALS:
+        if is_use and (now - used_at).total_seconds() > self._idle / _RENEWALS:
             self._put(token, stored["key_id"], created_at=datetime.fromisoformat(stored["created_at"]), used_at=now)
         return BrowserSession(stored["key_id"], _csrf_token(token))
 

@@ -159,7 +159,11 @@ class Insight:
         found = self._recall(question, scope, filters, mode=mode, as_of=as_of, now=now)
         then = as_of if as_of is not None else now
         moment = self._manager._components.clock() if then is None else check_datetime(then, "as_of")
-        text = render_context(found, _BUDGET, moment, floor=RELEVANT)
+        pipeline = self._pipeline_for_looking()
+        wishes = pipeline.standing_wishes(question, scope, filters, _CONSIDERED, now=now, as_of=as_of)
+        # As `context` does, which recalls nothing below this score.
+        relevant = replace(found, hits=tuple(hit for hit in found.hits if hit.score >= RELEVANT))
+        text = render_context(relevant, _BUDGET, moment, floor=RELEVANT, wishes=wishes.hits)
         hits = found.hits[:_SHOWN]
         below = [
             Dropped(hit.memory, "limit", f"rank {rank}, score {hit.score:.2f}: below the first {_SHOWN}")

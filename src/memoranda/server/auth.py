@@ -60,12 +60,14 @@ class Authenticator:
         rate_limits: RateLimits,
         *,
         cache_seconds: float,
+        local_owner: bool = False,
         timer: Callable[[], float] = time.monotonic,
     ) -> None:
         self._keys = keys
         self._clock = clock
         self._rate_limits = rate_limits
         self._cache_seconds = cache_seconds
+        self._local_owner = local_owner
         self._timer = timer
         self._cache: OrderedDict[str, _CachedKey] = OrderedDict()
         self._had_key = False
@@ -74,10 +76,11 @@ class Authenticator:
         """Return the principal behind an `Authorization` header; raise `Denied` when it is missing or not valid.
 
         Without a header, a local caller is accepted as `LOCAL` until the first key is created. A key that was revoked
-        or has expired still counts: its owner has decided that callers need one.
+        or has expired still counts: its owner has decided that callers need one. A server that the owner of the
+        database runs to look at it (`local_owner`) needs no key at any time.
         """
         if header is None:
-            if local and not await self._ever_had_key():
+            if local and (self._local_owner or not await self._ever_had_key()):
                 return LOCAL
             raise Denied("no key: send it as 'Authorization: Bearer <key>'", status=401)
         scheme, _, text = header.partition(" ")

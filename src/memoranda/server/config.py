@@ -29,6 +29,9 @@ class ServerConfig:
     allow_unauthenticated: bool | None = None
     """Whether callers on this machine need no key until the first key is created. None: only where `run` listens on a
     loopback address; an application that another ASGI server runs answers nobody without a key."""
+    local_owner: bool = False
+    """Whether callers on this machine never need a key, even after keys were created: `memoranda ui`, which only the
+    owner of the database runs, on a loopback address."""
     allowed_origins: tuple[str, ...] = ()
     """Origins of the web pages that may call it, such as `https://example.org`; none by default."""
     max_body: int = 8_000_000

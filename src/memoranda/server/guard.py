@@ -6,6 +6,7 @@ import asyncio
 import re
 import secrets
 import time
+from functools import partial
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -17,7 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from memoranda.aio.threads import in_thread
-from memoranda.dashboard.browser_sessions import COOKIE, CSRF_HEADER
+from memoranda.dashboard.browser_sessions import COOKIE, CSRF_HEADER, UNATTENDED_HEADER
 from memoranda.errors import Denied, MemorandaError
 from memoranda.server import limits, observability
 from memoranda.server.auth import Principal
@@ -131,7 +132,8 @@ class Guard:
         if authorization is None and headers.get("x-api-key"):  # as Anthropic's client sends it
             authorization = f"Bearer {headers['x-api-key']}"
         cookie = cookie_parser(headers.get("cookie", "")).get(COOKIE) if authorization is None else None
-        session = None if cookie is None else await in_thread(self._services.browsers.find, cookie)
+        find = partial(self._services.browsers.find, is_use=UNATTENDED_HEADER not in headers)
+        session = None if cookie is None else await in_thread(find, cookie)
         scope["state"]["authorization"], scope["state"]["browser"] = authorization, session
         if session is not None:
             if not session.allows(scope["method"], headers.get(CSRF_HEADER)):

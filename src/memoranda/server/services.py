@@ -118,8 +118,10 @@ class Services:
         values = self._redis or DatabaseBackend(self._state, prefix=_PREFIX, clock=self._clock)
         self._browsers = BrowserSessions(values, clock=self._clock)
         limits = RateLimits(DatabaseBuckets(self._state) if self._redis is None else RedisBuckets(self._redis, _PREFIX))
-        cache_seconds = self._config.key_cache_seconds
-        self._authenticator = Authenticator(keys, self._clock, limits, cache_seconds=cache_seconds)
+        config = self._config
+        self._authenticator = Authenticator(
+            keys, self._clock, limits, cache_seconds=config.key_cache_seconds, local_owner=config.local_owner
+        )
         self._upkeep = asyncio.create_task(self._keep_up(self._state))
 
     def _open_state(self) -> Store:

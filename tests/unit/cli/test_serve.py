@@ -35,12 +35,14 @@ def test_ui_opens_the_dashboard_for_this_machine_without_a_key(tmp_path: Path) -
         assert "Memoranda" in httpx2.get(url).text
 
 
-def test_ui_asks_for_a_key_once_there_is_one(tmp_path: Path) -> None:
+def test_ui_needs_no_key_when_there_is_one(tmp_path: Path) -> None:
     with open_keys(f"sqlite:///{tmp_path}/server.db") as keys:
-        key = keys.create("test", tenant="default", scopes=("read",)).key
+        keys.create("test", scopes=("read",))
     with dashboard(tmp_path) as url:
-        assert httpx2.get(f"{url}/ui/session").json()["signed_in"] is False
-        assert httpx2.post(f"{url}/ui/login", json={"key": key}).json()["scopes"] == ["read"]
+        session = httpx2.get(f"{url}/ui/session").json()
+        assert (session["local"], session["scopes"]) == (True, ["admin", "read", "write"])
+        proxied = httpx2.get(f"{url}/ui/session", headers={"X-Forwarded-For": "10.0.0.1"})
+        assert proxied.json()["signed_in"] is False
 
 
 @pytest.mark.parametrize("command", [["ui", "--no-browser"], ["ui"], ["serve"]])

@@ -92,3 +92,12 @@ def test_asking_whether_a_session_is_open_does_not_prolong_it(values: InMemoryBa
     clock.advance(seconds=11)
     assert not sessions.is_open(token)
     assert sessions.find(token) is None
+
+
+def test_session_ends_when_a_page_fetches_by_itself(values: InMemoryBackend, clock: FakeClock) -> None:
+    sessions = BrowserSessions(values, idle=60, lifetime=1000, clock=clock)
+    token, _ = sessions.create("key")
+    clock.advance(seconds=50)
+    assert sessions.find(token, is_use=False) is not None
+    clock.advance(seconds=11)
+    assert sessions.find(token) is None

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -331,3 +332,27 @@ def test_conversation_is_in_the_order_of_saying(server: InProcessServer) -> None
     cat = next(each["memory"]["id"] for each in stored if each["memory"] and "Tom" in each["memory"]["content"])
     source = server.http.get(f"/ui/memories/{cat}/provenance", params={"user": "ann"}).json()["source"]
     assert [one["content"] for one in source] == texts
+
+
+def test_open_sessions_are_listed_to_an_admin_alone(server: InProcessServer) -> None:
+    key = server.key(scopes=ALL)
+    server.send("POST", "/v1/sessions", key, json={"workflow_id": "secret-campaign"})
+    assert "secret-campaign" in server.send("GET", "/ui/sessions", key).text
+    assert server.send("GET", "/ui/sessions", server.key(scopes=("read", "write"))).json() == []
+
+
+def without_marker(text: str) -> str:
+    return re.sub("[0-9a-f]{8,}", "MARKER", text)
+
+
+def test_ask_shows_the_text_that_context_returns(server: InProcessServer) -> None:
+    said = [f"Ann bought item {number} for the garden" for number in range(40)]
+    for content in ("Always answer me in French.", "Ann lives in Oslo", "Ann lives in Bergen", *said):
+        body = {"content": [{"role": "user", "content": content, "timestamp": "2025-03-01T10:00:00Z"}], "user": "ann"}
+        assert server.send("POST", "/v1/remember", json=body).status_code == 200
+    for question in ("Where does Ann live?", "What did Ann buy for the garden?", "How tall is the tower?"):
+        for times in ({}, {"as_of": "2025-04-01T00:00:00Z"}, {"as_of": "2024-04-01T00:00:00Z"}):
+            asked = server.send("POST", "/ui/ask", json={"question": question, "user": "ann", **times}).json()
+            given = server.send("POST", "/v1/context", json={"query": question, "user": "ann", **times}).json()
+            assert without_marker(asked["text"]) == without_marker(given["text"]), (question, times)
+            assert ("French" in asked["text"]) == ("2024" not in str(times))

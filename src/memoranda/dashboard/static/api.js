@@ -29,8 +29,15 @@ async function fetchPatiently(path, request) {
   }
 }
 
+const UNATTENDED_AFTER = 60000;
+let touchedAt = Date.now();
+for (const name of ["pointerdown", "keydown", "wheel", "touchstart"])
+  window.addEventListener(name, () => (touchedAt = Date.now()), { passive: true, capture: true });
+
 async function send(method, path, body, signal) {
   const headers = {};
+  // A page that shows changes as they happen must not keep the session of somebody who left open.
+  if (Date.now() - touchedAt > UNATTENDED_AFTER) headers["X-Unattended"] = "1";
   if (body !== undefined) headers["Content-Type"] = "application/json";
   if (csrfToken && method !== "GET") headers["X-CSRF-Token"] = csrfToken;
   const content = body === undefined ? undefined : JSON.stringify(body);

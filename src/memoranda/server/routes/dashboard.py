@@ -271,8 +271,8 @@ async def get_graph(query: Annotated[GraphQuery, Query()], caller: Reader) -> Me
 
 @routes.get("/ui/sessions")
 async def list_open_sessions(caller: Reader) -> list[SessionSummary]:
-    """Return the sessions that callers have open."""
-    return await caller.services.sessions.summaries(caller.memory, limit=100)
+    """Return the sessions that callers have open: to an admin, as a session belongs to no user."""
+    return await _open_sessions(caller, limit=100)
 
 
 @routes.post("/ui/demo")
@@ -305,13 +305,19 @@ async def _events(caller: Caller, insight: Insight, scope: Scope, request: Reque
                 for op, number, user in changed
             ]
             yield f"event: changes\ndata: {json.dumps(shown)}\n\n"
-        opened = await caller.services.sessions.summaries(caller.memory, limit=20)
+        opened = await _open_sessions(caller, limit=20)
         # The duration changes all the time; what counts is who did what.
         latest = json.dumps([(each.session_id, each.total_interactions) for each in opened])
         if latest != sessions:
             sessions = latest
             yield f"event: sessions\ndata: {json.dumps(len(opened))}\n\n"
         await asyncio.sleep(_POLL_SECONDS)
+
+
+async def _open_sessions(caller: Caller, limit: int) -> list[SessionSummary]:
+    if "admin" not in caller.principal.scopes:
+        return []
+    return await caller.services.sessions.summaries(caller.memory, limit=limit)
 
 
 async def _may_listen(caller: Caller, request: Request) -> bool:

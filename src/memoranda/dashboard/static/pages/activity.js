@@ -5,6 +5,7 @@ import {
   Card,
   Loaded,
   useLoad,
+  useCan,
   Icon,
   Time,
   Badge,
@@ -22,11 +23,12 @@ export function ActivityPage({ live }) {
 }
 
 function Sessions({ live: { round, connected } }) {
+  const admin = useCan("admin");
   const open = useLoad(() => get("/ui/sessions"), [round]);
   const ended = useLoad(() => get("/v1/sessions", { limit: 20 }), [round]);
   return html`<div class="grid two"><${Card} title="Open sessions" aside=${html`<span class=${`live ${connected ? "on" : ""}`}>
     <span class="dot"></span>${connected ? "live" : "offline"}</span>`}><${Loaded} of=${open} lines=${3}>
-    ${(data) => (data.length ? html`<${SessionList} sessions=${data} />` : html`<p class="muted">No session is open on this server.</p>`)}
+    ${(data) => (data.length ? html`<${SessionList} sessions=${data} />` : html`<p class="muted">${admin ? "No session is open on this server." : "Open sessions are listed to a key with the admin scope."}</p>`)}
     <//><//>
     <${Card} title="Ended sessions"><${Loaded} of=${ended} lines=${3}>
       ${(data) => (data.length ? html`<${SessionList} sessions=${data} />` : html`<p class="muted">No session has ended yet.</p>`)}
