@@ -188,7 +188,7 @@ def _is_telling(word: str) -> bool:
 def _measure_different_things(one: str, other: str) -> bool:
     """Return whether each text says the measure of one thing, and those are two: "my rent is …", "the bike costs …"."""
     first, second = _MEASURED_THING.match(one), _MEASURED_THING.match(other)
-    return bool(first and second) and not terms(first["thing"]) & terms(second["thing"])
+    return first is not None and second is not None and not terms(first["thing"]) & terms(second["thing"])
 
 
 _topics: Final = text_cache(4096)(topics_in)
@@ -213,8 +213,8 @@ def same_people(older: str, newer: str) -> bool:
             return False
     if any(name not in older and terms(noun) & terms(older) for name, noun in _OWNED.findall(newer)):
         return False  # "Lena's flight" is not "my flight"
-    one, other = _WITH.search(older), _WITH.search(newer)
-    return one is None or other is None or one[1] == other[1]
+    first, second = _WITH.search(older), _WITH.search(newer)
+    return first is None or second is None or first[1] == second[1]
 
 
 def _is_only_anothers(older: str, newer: str) -> bool:
