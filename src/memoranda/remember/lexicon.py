@@ -244,7 +244,7 @@ _TOPICS: Final = {
         """,
     "flight": "flight|fly|flying|airline|plane|airport|take off|takes off|gate|boarding|layover|depart|departure|landed|landing|seat",
     "travel": """
-        trip|travel|travelling|traveling|holiday|vacation|flying to|countries|country|visit|hotel|airbnb|landed|abroad|cruise|itinerary
+        trip|travel|travelling|traveling|flew|been to|holiday|vacation|flying to|countries|country|visit|hotel|airbnb|landed|abroad|cruise|itinerary
         |backpacking|passport|staying|stay|rest of the trip|tour|getaway|country number|road trip|honeymoon|tickets
         """,
     "wedding": "wedding|getting married|venue|reception|ceremony|guests|bridesmaid|best man|garden|registry",

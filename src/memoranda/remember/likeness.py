@@ -81,6 +81,22 @@ _STILL: Final = re.compile(
     r"(?:\b(?:have|has|am|is|are|be)|['’](?:ve|s|m|re))\s+(?:\w+\s+)?(?:got|been|had|made|\w+e[dn])\b|\bsince\b[^,.;]*",
     re.I,
 )
+_FIRST_PERSON: Final = re.compile(r"\b(?:i|me|my|mine|we|us|our|ours)\b", re.I)
+# A sentence about somebody who is not named: "she moved to Oslo", "everyone at work uses it".
+_SOMEBODY: Final = re.compile(
+    r"\W*(?:(?:and|but|so|well|oh|now)\W+)*(?:he|she|his|her|everyone|everybody|someone|somebody|a friend"
+    r"|they(?=\s+(?:(?:have|just)\s+)?(?:moved|relocated|switched|went)\s+to\b))\b",
+    re.I,
+)
+_NO_NAMES: Final = frozenset(("user", "customer", "client", "patient", "dr", "mr", "mrs", "ms", "prof"))
+# What somebody says the measure of: "my rent is 900 euros", "the bike costs 500".
+_MEASURED_THING: Final = re.compile(
+    r"\W*(?:my|our|the|this)\s+(?P<thing>(?:\w+\s+){0,2}?\w+)\s+(?:is|are|was|were|costs?|weighs?)\b(?=[^.!?]*\d)", re.I
+)
+_THING: Final = re.compile(r"\W*(?:my|our|the)\s+(?P<thing>[\w-]+)\s+(?:is|are|costs?|starts?|ends?)\b", re.I)
+_UNITS: Final = frozenset(
+    query_terms("euro dollar pound yen percent kg kilo km mile hour minute day week month year people times")
+)
 _FEW_WORDS: Final = 20
 _ADDRESSED: Final = re.compile(r"\?|\b(?:you|your)\b", re.I)
 _NOTHING_SHARED: Final = -0.25
@@ -137,9 +153,12 @@ def likeness(older: str, newer: str, nearness: float, *, whole: bool = False) ->
         return 0.0
     statement, event = _without_subject(statements(older), _CALLED.sub(" ", events(newer)))
     one, other = _topics(statement), _topics(event)
-    words = sum(_is_telling(word) for word in terms(statement) & terms(event))
-    shared = one & other
-    if not shared and not words:
+    common, shared = terms(statement) & terms(event), one & other
+    if "travel" in other - one and "place" in shared:  # a visit changes nothing about who lives there
+        common -= frozenset(term for word in event.split() if "place" in _topics(word) for term in terms(word))
+        nearness, shared = nearness + _NOTHING_SHARED, shared - {"place"}
+    words = sum(_is_telling(word) for word in common)
+    if (not shared and not words) or _measure_different_things(statement, event):
         return nearness + _NOTHING_SHARED
     topic = _TOPIC[min(len(shared), 2)] + (_NARROW if shared - BROAD_TOPICS else 0.0)
     if whole:
@@ -162,8 +181,14 @@ def _cut(found: re.Match[str], words: Collection[str]) -> str:
 
 
 def _is_telling(word: str) -> bool:
-    """Return whether a word that two texts share says what they are about: not "I'm", and not the change itself."""
-    return "'" not in word and CHANGE.fullmatch(word) is None
+    """Return whether a word that two texts share says what they are about: not "I'm", a unit, or the change itself."""
+    return "'" not in word and word not in _UNITS and CHANGE.fullmatch(word) is None
+
+
+def _measure_different_things(one: str, other: str) -> bool:
+    """Return whether each text says the measure of one thing, and those are two: "my rent is …", "the bike costs …"."""
+    first, second = _MEASURED_THING.match(one), _MEASURED_THING.match(other)
+    return first is not None and second is not None and not terms(first["thing"]) & terms(second["thing"])
 
 
 _topics: Final = text_cache(4096)(topics_in)
@@ -176,8 +201,11 @@ def terms(text: str) -> frozenset[str]:
 
 def same_people(older: str, newer: str) -> bool:
     """Return whether two texts do not speak of different people: "I am allergic", "my daughter is not"."""
-    if set(_NAMES.findall(older)) & set(_NAMES.findall(newer)):
+    subject = _WHOSE.match(statements(newer))
+    if subject is not None and set(_NAMES.findall(older)) & set(_NAMES.findall(subject["who"])):
         return True
+    if _is_only_anothers(older, newer):
+        return False
     values = "|".join(_VALUES_OF[topic] for topic in _topics(older) & _topics(newer) if topic in _VALUES_OF)
     for one, other in ((older, newer), (newer, older)):
         kin = _subject_of(one)
@@ -185,7 +213,31 @@ def same_people(older: str, newer: str) -> bool:
             return False
     if any(name not in older and terms(noun) & terms(older) for name, noun in _OWNED.findall(newer)):
         return False  # "Lena's flight" is not "my flight"
-    return not (_WITH.search(older) and _WITH.search(newer))
+    first, second = _WITH.search(older), _WITH.search(newer)
+    return first is None or second is None or first[1] == second[1]
+
+
+def _is_only_anothers(older: str, newer: str) -> bool:
+    """Return whether one text is about somebody whom the other does not speak of: "I quit Acme", "Ben quit Acme"."""
+    thing = _THING.match(statements(older))
+    if thing is not None and re.search(rf"\bthe {re.escape(thing['thing'])}\b", newer, re.I):
+        return False  # "Kim moved the meeting to Thursday": the one that is known
+    if _others_in(newer) and not _others_in(newer) & set(_NAMES.findall(older)):
+        return True
+    if _others_in(older) and not _others_in(older) & set(_NAMES.findall(newer)):
+        return _FIRST_PERSON.search(newer) is not None or bool(_others_in(newer))
+    unnamed = _SOMEBODY.match(statements(newer)) is not None and _FIRST_PERSON.search(newer) is None
+    return unnamed and not _kin_in(older) and not _others_in(older)
+
+
+@text_cache(4096)
+def _others_in(text: str) -> frozenset[str]:
+    """Return the names of the people whom a text is about, if the speaker is not one of them."""
+    found = _WHOSE.match(statements(text))
+    if found is None or _FIRST_PERSON.search(text):
+        return frozenset()
+    names = _NAMES.findall(found["who"])
+    return frozenset(name for name in names if name.casefold() not in _NO_NAMES and not _topics(name))
 
 
 @text_cache(4096)
