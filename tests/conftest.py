@@ -1,8 +1,13 @@
-"""Fail the run on an unexpected skip: a skipped test protects nothing."""
+"""What holds for all tests. An unexpected skip fails the run: a skipped test protects nothing."""
 
 from __future__ import annotations
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# How long an example takes depends on what else the machine does, so no test fails by it.
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")
 
 EXPECTED_SKIPS = (
     "sentence-transformers is not installed",  # a gigabyte of torch for one adapter

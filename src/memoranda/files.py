@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias, cast
 
 from memoranda.encryption import EncryptedWriter, EncryptionKey, is_encrypted_file, open_encrypted
-from memoranda.errors import EncryptionKeyError, Incompatible, InvalidInput, NotFound, Unavailable
+from memoranda.errors import EncryptionKeyError, Incompatible, InvalidInput, MemorandaError, NotFound, Unavailable
 from memoranda.types import JSON
 
 PRIVATE = 0o600
@@ -72,6 +72,38 @@ def _starts_like_database(path: Path) -> bool:
         return False
     with path.open("rb") as file:
         return file.read(16) == b"SQLite format 3\0"
+
+
+class NoSuchFile(NotFound, FileNotFoundError):
+    """There is no file of the name that a caller gave; also what Python's `open` raises."""
+
+
+class FileFailed(Unavailable, OSError):
+    """A file that a caller named cannot be read or written; also what Python's `open` raises."""
+
+
+@contextmanager
+def translate_file_errors(path: Path) -> Iterator[None]:
+    """Raise our own error, which says what to do, for a file that a caller named."""
+    try:
+        yield
+    except MemorandaError:
+        raise
+    except OSError as error:
+        raise FileFailed(f"{path}: {error.strerror or error}: check its folder, permissions and space") from error
+    except MemoryError as error:
+        raise FileFailed(f"{path} is too large for the memory there is: split it up") from error
+
+
+def read_text_file(path: Path) -> str:
+    """Return the text of a file that a caller named. Something that is no ordinary file may never end."""
+    with translate_file_errors(path):
+        if not path.is_file():  # False for a name with a NUL character too
+            raise NoSuchFile(f"there is no file {path}")
+        try:
+            return path.read_text(encoding="utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise Incompatible(f"{path} is damaged or not text: {error}") from error
 
 
 def fsync_file(path: Path) -> None:

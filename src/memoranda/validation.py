@@ -47,6 +47,7 @@ MAX_ID: Final = 2**63 - 1
 MAX_TTL: Final = 10 * 365 * 86_400.0
 """The longest time to live in seconds: ten years."""
 _T = TypeVar("_T")
+_MAX_FILE_NAME: Final = 255
 _MAX_FLOAT_BITS: Final = 1023
 """The largest size of an integer that a float can represent."""
 _OPERATORS: Final = ("eq", "ne", "in", "gt", "gte", "lt", "lte", "exists")
@@ -75,7 +76,10 @@ def check_path(value: object, name: str) -> Path:
     """Check the name of a file or folder."""
     if not isinstance(value, str | os.PathLike) or isinstance(path := os.fspath(value), bytes):
         raise InvalidType(f"{name} must be a path, not {type(value).__name__}")
-    return Path(clean_text(path, name))
+    checked = Path(clean_text(path, name))
+    if any(len(os.fsencode(part)) > _MAX_FILE_NAME for part in checked.parts):
+        raise InvalidInput(f"{name} has a part of more than {_MAX_FILE_NAME} bytes, which no file can have: shorten it")
+    return checked
 
 
 def check_progress(value: object) -> Progress | None:

@@ -19,7 +19,7 @@ from memoranda.conversation.base import (
     fit_window,
 )
 from memoranda.errors import Incompatible, InvalidInput, InvalidType, MemorandaError
-from memoranda.files import atomic_replace
+from memoranda.files import atomic_replace, read_text_file, translate_file_errors
 from memoranda.messages.editable import editable
 from memoranda.messages.message import CONVERTERS, Message, as_message, check_role, is_message
 from memoranda.types import JSON, RetentionPolicy
@@ -271,14 +271,16 @@ def parse_messages(items: object, name: str = "messages") -> list[Message]:
 
 def write_atomically(path: Path, text: str) -> None:
     """Write a text file; after a crash the file has the old text or the new one."""
-    with atomic_replace(path, _FILE_MODE) as temporary:
+    with translate_file_errors(path), atomic_replace(path, _FILE_MODE) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="\n")
 
 
 def read_json(path: Path) -> JSON:
     """Return the data of a JSON file; raise `Incompatible` when it is damaged."""
+    text = read_text_file(path)
     try:
-        data: JSON = json.loads(path.read_text(encoding="utf-8-sig"))
+        with translate_file_errors(path):
+            data: JSON = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise Incompatible(f"{path} is damaged or not JSON: {error}") from error
     return data

@@ -14,6 +14,7 @@ from typing import Final, TypeAlias, TypeVar
 
 from memoranda.conversation.memory import build_state, check_state, parse_messages, read_json, write_atomically
 from memoranda.errors import Incompatible, InvalidInput, MemorandaError
+from memoranda.files import read_text_file, translate_file_errors
 from memoranda.messages.message import Message, as_message, text_of
 from memoranda.records import Record
 from memoranda.types import JSON, Progress
@@ -86,10 +87,12 @@ def _parse_conversation(
 
 
 def _load_export(path: Path) -> JSON:
-    if not zipfile.is_zipfile(path):
+    with translate_file_errors(path):
+        is_archive = path.is_file() and zipfile.is_zipfile(path)
+    if not is_archive:
         return read_json(path)
     try:
-        with zipfile.ZipFile(path) as archive:
+        with translate_file_errors(path), zipfile.ZipFile(path) as archive:
             found = next((each for each in archive.infolist() if each.filename.rpartition("/")[2] == _FILE), None)
             if found is None:
                 raise Incompatible(f"{path} has no {_FILE}")
@@ -248,10 +251,7 @@ def _read_json(path: Path, progress: Progress | None) -> list[Message]:
 
 
 def _read_jsonl(path: Path, progress: Progress | None) -> list[Message]:
-    try:
-        lines = path.read_text(encoding="utf-8-sig").split("\n")
-    except UnicodeDecodeError as error:
-        raise Incompatible(f"{path} is damaged or not text: {error}") from error
+    lines = read_text_file(path).split("\n")
     messages = []
     for number, line in enumerate(lines, start=1):
         if line.strip():

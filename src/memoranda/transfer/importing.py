@@ -50,6 +50,8 @@ if TYPE_CHECKING:
     from memoranda.storage.base import Store, Transaction
 
 _BATCH: Final = 500
+_MAX_LINE: Final = 64_000_000
+"""Bytes of the longest line: a compressed file of 50 KB can hold one of a gigabyte."""
 _FORGOTTEN: Final = "forgotten here since the export was made; include_forgotten loads it all the same"
 _Record: TypeAlias = dict[str, JSON]
 
@@ -312,7 +314,9 @@ def _check_header(header: _Record, path: Path) -> str:
 
 
 def _read_records(file: IO[bytes], path: Path) -> Iterator[_Record]:
-    for number, line in enumerate(file, start=1):
+    for number, line in enumerate(iter(lambda: file.readline(_MAX_LINE + 1), b""), start=1):
+        if len(line) > _MAX_LINE:
+            raise Incompatible(f"{path}, line {number} is longer than any in an export; nothing was imported")
         try:
             record = json.loads(line)
         except (ValueError, RecursionError) as error:

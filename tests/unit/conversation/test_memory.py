@@ -2,14 +2,16 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from memoranda.conversation.memory import ConversationMemory
-from memoranda.errors import Incompatible, InvalidInput
+from memoranda.errors import Incompatible, InvalidInput, MemorandaError
 from memoranda.messages.message import Message
+from memoranda.transfer.chats import import_conversation, read_chatgpt_export
 
 
 def contents(messages: Any) -> list[object]:
@@ -223,6 +225,19 @@ def test_file_of_a_newer_version_and_missing_file_raise(tmp_path: Path) -> None:
         ConversationMemory().load_from_file(path)
     with pytest.raises(FileNotFoundError):
         ConversationMemory().load_from_file(tmp_path / "nothing.json")
+
+
+def test_file_that_cannot_be_read_or_written_is_an_error_of_ours(tmp_path: Path) -> None:
+    loop = tmp_path / "loop.json"
+    loop.symlink_to(loop)
+    for name in ("nothing.json", "", "loop.json", "nothing/a.json", "x" * 300 + ".json", "a\0b.json", "/dev/zero"):
+        readers: list[Callable[[Path], object]] = [ConversationMemory().load_from_file, import_conversation]
+        for read in (*readers, read_chatgpt_export):
+            with pytest.raises(MemorandaError):
+                read(tmp_path / name)
+    for name in ("nothing/a.json", "", "x" * 300, "/dev/full"):
+        with pytest.raises(MemorandaError):
+            filled(1).save_to_file(tmp_path / name)
 
 
 def test_failed_save_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

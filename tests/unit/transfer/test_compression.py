@@ -1,13 +1,16 @@
 from __future__ import annotations
 
 import sys
+import tracemalloc
 from pathlib import Path
 
 import pytest
+import zstandard
 
 from memoranda.errors import Incompatible, MissingExtra
 from memoranda.manager.manager import MemoryManager
 from memoranda.testing.fakes import HashEmbedder
+from memoranda.transfer import importing
 
 
 def open_manager(path: Path) -> MemoryManager:
@@ -17,8 +20,7 @@ def open_manager(path: Path) -> MemoryManager:
 @pytest.fixture
 def source(tmp_path: Path) -> MemoryManager:
     with open_manager(tmp_path / "a.db") as manager:
-        for number in range(300):
-            manager.add_memory(f"The boat number {number} is blue", user="ada")
+        manager.add_memories([f"The boat number {number} is blue" for number in range(300)], user="ada")
         archived = manager.add_memory("The old boat is sold", user="ada")
         manager.archive(archived.id, user="ada")
     return open_manager(tmp_path / "a.db")
@@ -59,3 +61,20 @@ def test_missing_package_is_named(source: MemoryManager, tmp_path: Path, monkeyp
     with source, pytest.raises(MissingExtra, match="zstd"):
         source.export_jsonl(tmp_path / "small.jsonl.zst")
     assert not (tmp_path / "small.jsonl.zst").exists()
+
+
+@pytest.mark.parametrize("suffix", ["", ".zst"])
+def test_line_longer_than_any_of_an_export_is_refused_before_it_is_read(
+    tmp_path: Path, suffix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(importing, "_MAX_LINE", 100_000)
+    content = b'{"kind":"header","format":"memoranda","version":1,"store":"s"}\n' + bytes(20_000_000)
+    file = tmp_path / f"large.jsonl{suffix}"
+    file.write_bytes(zstandard.ZstdCompressor().compress(content) if suffix else content)
+    del content
+    with open_manager(tmp_path / "a.db") as manager:
+        tracemalloc.start()
+        with pytest.raises(Incompatible, match="line 2 is longer"):
+            manager.import_jsonl(file)
+        assert tracemalloc.get_traced_memory()[1] < 5_000_000
+        tracemalloc.stop()
