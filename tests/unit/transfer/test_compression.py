@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import random
 import sys
 from pathlib import Path
 
 import pytest
 
+from memoranda.compression import compress, decompressed
 from memoranda.errors import Incompatible, MissingExtra
 from memoranda.manager.manager import MemoryManager
 from memoranda.testing.fakes import HashEmbedder
@@ -59,3 +61,18 @@ def test_missing_package_is_named(source: MemoryManager, tmp_path: Path, monkeyp
     with source, pytest.raises(MissingExtra, match="zstd"):
         source.export_jsonl(tmp_path / "small.jsonl.zst")
     assert not (tmp_path / "small.jsonl.zst").exists()
+
+
+def test_compressed_file_that_ends_early_or_late_is_refused(tmp_path: Path) -> None:
+    plain, packed = tmp_path / "plain", tmp_path / "packed.zst"
+    plain.write_bytes(random.Random(1).randbytes(3 << 20))
+    compress(plain, packed)
+    with decompressed(packed, tmp_path) as copy:
+        assert copy.read_bytes() == plain.read_bytes()
+    assert not copy.exists()
+    data = packed.read_bytes()
+    for damaged in (data[: len(data) // 2], data[:-1], data + b"x", data + data, b""):
+        packed.write_bytes(damaged)
+        with pytest.raises(Incompatible, match="damaged"), decompressed(packed, tmp_path):
+            pass
+    assert {file.name for file in tmp_path.iterdir()} == {"plain", "packed.zst"}
