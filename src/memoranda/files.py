@@ -106,6 +106,18 @@ def read_text_file(path: Path) -> str:
             raise Incompatible(f"{path} is damaged or not text: {error}") from error
 
 
+@contextmanager
+def temporary_file(folder: Path, name: str) -> Iterator[Path]:
+    """Yield an empty private file in a folder, which is overwritten and deleted at the end."""
+    path = folder / f".{name}.{uuid.uuid4().hex[:8]}.partial"
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, PRIVATE))
+    try:
+        yield path
+    finally:
+        if path.exists():
+            shred(path)
+
+
 def fsync_file(path: Path) -> None:
     """Wait until the content of the file is on disk."""
     with path.open("r+b") as file:

@@ -135,7 +135,9 @@ def _import_jsonl(
 
 def backup(
     options: CommandOptions,
-    path: Annotated[Path, typer.Argument(help="File to write. Its checksum is written next to it.")],
+    path: Annotated[
+        Path, typer.Argument(help="File to write, compressed if it ends with .zst. Its checksum is written next to it.")
+    ],
     force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
     key_file: KeyFile = None,
     key_variable: KeyVariable = None,

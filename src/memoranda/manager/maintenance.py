@@ -375,7 +375,7 @@ class BackupMethods(ManagerMethods):
         Where the key file of the database is lost, the backup has none either, and says so in `problems`.
 
         Args:
-            target: The file to write.
+            target: The file to write; one that ends with `.zst` is compressed.
             force: Replace a file of this name.
             progress: Called with (done, total).
             encryption_key: Encrypts the backup with this key. An encrypted database uses its own when None.

@@ -16,6 +16,7 @@ from typing import Any, Final
 from sqlalchemy import REAL, TEXT, Column, ColumnElement, Integer, Table, bindparam, func, insert, select, update
 from sqlalchemy.schema import DefaultClause
 
+from memoranda.compression import open_export_to_write
 from memoranda.encryption import EncryptionKey
 from memoranda.errors import InvalidInput, InvalidType
 from memoranda.files import atomic_replace, shred
@@ -33,7 +34,6 @@ from memoranda.storage.lifecycle import drop_claims, show_reason
 from memoranda.storage.rows import from_micros, in_owners, scope_conditions, scope_of, to_json, to_micros
 from memoranda.storage.schema import associations, executions, lineage, memories, messages, revisions, sessions
 from memoranda.text import check_unicode, clean_text, content_hash
-from memoranda.transfer.compression import open_export_to_write
 from memoranda.types import ANY, JSON, Progress, Scope
 from memoranda.validation import check_fraction, check_id, check_integer, check_type, copy_json, copy_json_object
 

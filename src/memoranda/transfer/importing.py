@@ -11,6 +11,7 @@ from os import PathLike
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, TypeAlias
 
+from memoranda.compression import open_export_to_read
 from memoranda.encryption import EncryptionKey
 from memoranda.errors import Incompatible, InvalidInput, NotFound
 from memoranda.redaction import default_redactor, redact_secrets, redact_texts, redact_value
@@ -24,7 +25,6 @@ from memoranda.storage.claims import CLAIMS, ENDED_BY, Ends, claims_in, ends_in,
 from memoranda.storage.errors import translate_errors
 from memoranda.storage.rows import from_micros, to_json, to_micros
 from memoranda.text import content_hash, lexical_keys
-from memoranda.transfer.compression import open_export_to_read
 from memoranda.transfer.export import (
     FORMAT,
     LINKS,

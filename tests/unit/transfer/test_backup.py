@@ -241,3 +241,44 @@ def test_backup_on_a_medium_that_cannot_be_written_is_restored(
 
     monkeypatch.setattr(scrub.os, "open", open_read_only)
     assert restore(made.path, _config(tmp_path / "r.db")).memories == 1
+
+
+def test_backup_with_the_name_of_a_compressed_file_is_compressed_and_restored(
+    manager: MemoryManager, tmp_path: Path
+) -> None:
+    manager.add_memories([f"The boat number {number} is blue, and the car is red." for number in range(200)])
+    plain, packed = manager.backup(tmp_path / "b.db"), manager.backup(tmp_path / "b.db.zst")
+    assert packed.memories == 200
+    assert packed.size_bytes == packed.path.stat().st_size < plain.size_bytes / 2
+    restored = tmp_path / "new" / "r.db"
+    found = restore(packed.path, _config(restored))
+    assert (found.memories, found.verified, found.sha256) == (200, True, packed.sha256)
+    assert _contents(restored) == {memory.content for memory in manager.list_memories(1000)}
+    assert sorted(file.name for file in restored.parent.iterdir() if file.name.startswith(".")) == []
+    with pytest.raises(Conflict):
+        restore(packed.path, _config(restored))
+    with pytest.raises(Conflict):
+        manager.backup(packed.path)
+
+
+def test_damaged_compressed_backup_is_refused_and_changes_nothing(manager: MemoryManager, tmp_path: Path) -> None:
+    manager.add_memory("The boat is blue.")
+    packed = manager.backup(tmp_path / "b.db.zst").path
+    data = packed.read_bytes()
+    checksum = packed.with_name("b.db.zst.sha256")
+    for damaged in (data[:-20], data[:40] + bytes([data[40] ^ 1]) + data[41:], b"", b"no archive"):
+        packed.write_bytes(damaged)
+        for _ in range(2):  # with the checksum beside it, then without
+            with pytest.raises(Incompatible, match="damaged"):
+                restore(packed, _config(tmp_path / "r.db"))
+            checksum.unlink(missing_ok=True)
+        assert not (tmp_path / "r.db").exists()
+    with pytest.raises(NotFound):
+        restore(tmp_path / "none.db.zst", _config(tmp_path / "r.db"))
+
+
+def test_compressed_backup_of_an_encrypted_database_is_refused(manager: MemoryManager, tmp_path: Path) -> None:
+    pytest.importorskip("sqlcipher3")
+    with pytest.raises(InvalidInput, match=r"without \.zst"):
+        manager.backup(tmp_path / "b.db.zst", encryption_key="a key of an encrypted backup")
+    assert not (tmp_path / "b.db.zst").exists()

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import random
 import sys
 import tracemalloc
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 import zstandard
 
+from memoranda.compression import compress, decompressed
 from memoranda.errors import Incompatible, MissingExtra
 from memoranda.manager.manager import MemoryManager
 from memoranda.testing.fakes import HashEmbedder
@@ -78,3 +80,18 @@ def test_line_longer_than_any_of_an_export_is_refused_before_it_is_read(
             manager.import_jsonl(file)
         assert tracemalloc.get_traced_memory()[1] < 5_000_000
         tracemalloc.stop()
+
+
+def test_compressed_file_that_ends_early_or_late_is_refused(tmp_path: Path) -> None:
+    plain, packed = tmp_path / "plain", tmp_path / "packed.zst"
+    plain.write_bytes(random.Random(1).randbytes(3 << 20))
+    compress(plain, packed)
+    with decompressed(packed, tmp_path) as copy:
+        assert copy.read_bytes() == plain.read_bytes()
+    assert not copy.exists()
+    data = packed.read_bytes()
+    for damaged in (data[: len(data) // 2], data[:-1], data + b"x", data + data, b""):
+        packed.write_bytes(damaged)
+        with pytest.raises(Incompatible, match="damaged"), decompressed(packed, tmp_path):
+            pass
+    assert {file.name for file in tmp_path.iterdir()} == {"plain", "packed.zst"}

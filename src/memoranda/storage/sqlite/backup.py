@@ -1,7 +1,7 @@
 """Back up a database while it is in use, and restore it.
 
-A backup is one SQLite file, with its checksum in `<file>.sha256`, in the form that `sha256sum -c` reads, and a copy of
-the audit key in `<file>.key` if the database has one.
+A backup is one SQLite file, compressed if its name ends with `.zst`, with its checksum in `<file>.sha256`, in the form
+that `sha256sum -c` reads, and a copy of the audit key in `<file>.key` if the database has one.
 """
 
 from __future__ import annotations
@@ -10,17 +10,19 @@ import hashlib
 import shutil
 import uuid
 from collections.abc import Iterator, Sequence
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from memoranda.compression import SUFFIX, compress, decompressed
 from memoranda.encryption import EncryptionKey, random_key
-from memoranda.errors import Conflict, Incompatible, NotFound, Unavailable
-from memoranda.files import atomic_replace, fsync_file, refuse_database
+from memoranda.errors import Conflict, Incompatible, InvalidInput, NotFound, Unavailable
+from memoranda.files import atomic_replace, fsync_file, refuse_database, temporary_file
 from memoranda.results import Backup
 from memoranda.storage.base import key_file
 from memoranda.storage.database_key import read_key_file, write_key_file
+from memoranda.storage.errors import translate_errors
 from memoranda.storage.meta import FILE_KEY, FORMER_FILE_KEY
 from memoranda.storage.sqlite.connections import connect, load_driver, translate_driver_errors
 from memoranda.storage.sqlite.encryption import DatabaseCipher, is_encrypted, new_cipher, open_cipher, read_start
@@ -58,15 +60,30 @@ def back_up(
     """
     if target.exists() and not force:
         raise Conflict(f"{target} exists: choose another name, or replace it with force")
+    if key is not None and target.suffix == SUFFIX:
+        raise InvalidInput(f"an encrypted backup cannot be compressed: name it without {SUFFIX}")
     with translate_driver_errors(str(target)):
         refuse_database(target, backups=False)
         target.parent.mkdir(parents=True, exist_ok=True)
         with atomic_replace(target, database=True) as temporary:
-            copy_database(source, temporary, key, progress)
-            backup = Backup(target, temporary.stat().st_size, _count_memories(temporary, key), _digest(temporary))
+            memories = _write_backup(source, temporary, key, progress, packed=target.suffix == SUFFIX)
+            backup = Backup(target, temporary.stat().st_size, memories, _digest(temporary))
             checksum_file(target).unlink(missing_ok=True)
         _write_private(checksum_file(target), f"{backup.sha256}  {target.name}\n".encode())
     return backup
+
+
+def _write_backup(
+    source: Source, target: Path, key: EncryptionKey | None, progress: Progress | None, *, packed: bool
+) -> int:
+    """Copy a database into an empty file; return how many memories it has."""
+    if not packed:
+        copy_database(source, target, key, progress)
+        return _count_memories(target, key)
+    with temporary_file(target.parent, target.name) as plain:
+        copy_database(source, plain, key, progress)
+        compress(plain, target)
+        return _count_memories(plain, key)
 
 
 def copy_key(database: Path, keys: Sequence[EncryptionKey], target: Path, key: EncryptionKey | None) -> None:
@@ -85,15 +102,26 @@ def copy_key(database: Path, keys: Sequence[EncryptionKey], target: Path, key: E
             write_key_file(key_file(target), read_key_file(source, keys), made[0] if made else None)
 
 
-def inspect(backup: Path, key: EncryptionKey | None = None) -> Backup:
-    """Return a description of a backup; `Incompatible` when a single byte of it is not what was written."""
-    if not backup.is_file():
-        raise NotFound(f"no backup {backup}")
+def inspect(backup: Path, key: EncryptionKey | None = None, plain: Path | None = None) -> Backup:
+    """Return a description of a backup; `Incompatible` when a single byte of it is not what was written.
+
+    Args:
+        backup: The backup.
+        key: The key of an encrypted one.
+        plain: What is in a compressed one.
+    """
+    _require_file(backup)
     with translate_driver_errors(str(backup)):
         digest, expected = _digest(backup), _expected_digest(backup)
         if expected is not None and digest != expected:
             raise Incompatible(f"{backup} is damaged (its checksum is wrong): use another backup")
-        return Backup(backup, backup.stat().st_size, _count_memories(backup, key), digest, expected is not None)
+        memories = _count_memories(plain or backup, key)
+        return Backup(backup, backup.stat().st_size, memories, digest, expected is not None)
+
+
+def _require_file(backup: Path) -> None:
+    if not backup.is_file():
+        raise NotFound(f"no backup {backup}")
 
 
 def restore(
@@ -113,25 +141,39 @@ def restore(
         key: The key of the database. Without one it gets that of the backup.
         backup_key: The key of the backup; that of the database when None.
     """
-    backup_key = (backup_key or key) if backup.is_file() and is_encrypted(read_start(backup)) else None
-    key = key or backup_key
-    found = inspect(backup, backup_key)
-    if database.exists() and not force:
-        raise Conflict(f"{database} exists: restore to another path, or replace it with force")
-    with translate_driver_errors(str(database)):
-        database.parent.mkdir(parents=True, exist_ok=True)
-        lock = lock_of(database)
-        with lock():
-            with atomic_replace(database, database=True) as temporary:
-                _copy_backup(backup, backup_key, temporary, key)
-                old = _keep_old(database, key)
-            # A backup from before the first signature has no key: what was signed since stays verifiable.
-            for each, its_key in ((backup, backup_key), (old, key)):
-                if each is not None and key_file(each).exists():
-                    copy_key(each, _file_keys_or_none(each, its_key), database, key)
-                    break
-        lock.close()
+    _require_file(backup)
+    with _unpacked(backup, database.parent) as plain:
+        backup_key = (backup_key or key) if is_encrypted(read_start(plain)) else None
+        key = key or backup_key
+        found = inspect(backup, backup_key, plain)
+        if database.exists() and not force:
+            raise Conflict(f"{database} exists: restore to another path, or replace it with force")
+        with translate_driver_errors(str(database)):
+            database.parent.mkdir(parents=True, exist_ok=True)
+            lock = lock_of(database)
+            with lock():
+                with atomic_replace(database, database=True) as temporary:
+                    _copy_backup(plain, backup_key, temporary, key)
+                    old = _keep_old(database, key)
+                # A backup from before the first signature has no key: what was signed since stays verifiable.
+                for each, file, its_key in ((backup, plain, backup_key), (old, old, key)):
+                    if each is not None and file is not None and key_file(each).exists():
+                        copy_key(each, _file_keys_or_none(file, its_key), database, key)
+                        break
+            lock.close()
     return found
+
+
+@contextmanager
+def _unpacked(backup: Path, folder: Path) -> Iterator[Path]:
+    """Yield a backup as a database file: itself, or a decompressed copy in a folder for the time of the block."""
+    if backup.suffix != SUFFIX:
+        yield backup
+        return
+    with translate_errors(str(folder)):
+        folder.mkdir(parents=True, exist_ok=True)
+    with decompressed(backup, folder) as plain:
+        yield plain
 
 
 def _copy_backup(backup: Path, backup_key: EncryptionKey | None, target: Path, key: EncryptionKey | None) -> None:

@@ -10,9 +10,10 @@ from typing import Any, BinaryIO, Final, cast
 
 from memoranda.encryption import EncryptionKey
 from memoranda.errors import Incompatible, MissingExtra
-from memoranda.files import open_to_read, open_to_write
+from memoranda.files import open_to_read, open_to_write, temporary_file
 
 SUFFIX: Final = ".zst"
+_CHUNK: Final = 1 << 20
 
 
 @contextmanager
@@ -39,6 +40,30 @@ def open_export_to_read(path: Path, key: EncryptionKey | None) -> Iterator[Calla
             yield lambda: cast("BinaryIO", BufferedReader(decompressor.stream_reader(_rewind(file), closefd=False)))
         except zstandard.ZstdError as error:
             raise Incompatible(f"{path} is damaged, or not compressed as its name says ({error})") from error
+
+
+def compress(source: Path, target: Path) -> None:
+    """Write a file compressed, with a checksum inside, over an existing one."""
+    with source.open("rb") as plain, target.open("wb") as file:
+        _zstandard().ZstdCompressor(write_checksum=True).copy_stream(plain, file)
+
+
+@contextmanager
+def decompressed(path: Path, folder: Path) -> Iterator[Path]:
+    """Yield a private copy of a compressed file in a folder, which is overwritten and deleted at the end."""
+    zstandard = _zstandard()
+    with temporary_file(folder, path.name) as plain:
+        try:
+            with path.open("rb") as file, plain.open("wb") as target:
+                unpack = zstandard.ZstdDecompressor().decompressobj()
+                while not unpack.eof and (data := file.read(_CHUNK)):
+                    target.write(unpack.decompress(data))
+                complete = unpack.eof and not unpack.unused_data and not file.read(1)
+        except zstandard.ZstdError as error:
+            raise Incompatible(f"{path} is damaged, or not compressed as its name says ({error})") from error
+        if not complete:
+            raise Incompatible(f"{path} is damaged: its end is missing, or there is something after it")
+        yield plain
 
 
 def _rewind(file: BinaryIO) -> BinaryIO:
