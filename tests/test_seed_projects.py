@@ -127,6 +127,9 @@ class TestMessageIsADict:
             with pytest.raises(memoranda.InvalidInput, match="content"):
                 copy["content"] = object()
             assert copy["content"] == "Modified"
+            copy.content = "Said in another way"
+            assert copy["content"] == copy.content == "Said in another way"
+            copy.content = "Modified"
         other = ConversationMemory()
         other.add(copy)
         copy["content"] = "Changed after it was added"
