@@ -26,6 +26,7 @@ from memoranda.mcp.tools import (
     error_result,
     make_tool,
     render_fenced,
+    render_listed,
     to_pretty_json,
     tool_result,
 )
@@ -125,7 +126,6 @@ class UpdateResult(BaseModel):
 
     id: int
     version: int
-    quarantined: Annotated[bool, Field(json_schema_extra=RARE)] = False
 
 
 class ForgetResult(BaseModel):
@@ -330,7 +330,7 @@ class RecallTools:
             limit, after or 0, types=types, where=where or None, newest_first=True, **self._owner.arguments(session)
         )
         data = ListResult(
-            text=render_fenced([Hit(memory, 1.0) for memory in found], self._clock()),
+            text=render_listed(found, self._clock()),
             memories=[ListedMemory(**_describe_fields(memory)) for memory in found],
             next=found[-1].id if len(found) == limit else None,
         )
@@ -379,11 +379,10 @@ class RecallTools:
             current = [] if error.current is None else [Hit(error.current, 1.0)]
             problem = str(error).partition(": ")[0]
             return error_result(f"{problem}. Nothing was changed. {_CURRENT}", render_fenced(current, self._clock()))
-        kept_apart = memory.quarantined_at is not None
         text = f"Memory {memory.id} is now at version {memory.version}."
-        if kept_apart:
+        if memory.quarantined_at is not None:
             text += f" It is {_KEPT_APART}, and not shown until then: {quarantine_reason(memory)}"
-        return tool_result(text, UpdateResult(id=memory.id, version=memory.version, quarantined=kept_apart))
+        return tool_result(text, UpdateResult(id=memory.id, version=memory.version))
 
     async def forget(
         self,

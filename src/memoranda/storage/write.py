@@ -198,7 +198,7 @@ def _bulk_kind(change: Change) -> type[NewMemory | AppendMessage] | None:
 
 def _freed_slots(tx: Transaction, change: Change) -> set[bytes]:
     """Return the slots in which a change takes claims away."""
-    if isinstance(change, Remove) or (isinstance(change, Supersede) and change.merged):
+    if isinstance(change, Remove | Archive) or (isinstance(change, Supersede) and change.merged):
         return slots_of(tx, change.scope, change.ids)
     return set()
 
