@@ -273,7 +273,7 @@ class UserActivity(Record):
 
     user: str
     memories: int
-    """Memories of every type, archived ones too."""
+    """Memories of every type that have not expired, archived ones too."""
     last_active: datetime
     """When the latest memory or message was stored."""
 
@@ -284,7 +284,7 @@ class NameActivity(Record):
 
     name: str
     memories: int
-    """Memories of every type, archived ones too."""
+    """Memories of every type that have not expired, archived ones too."""
     last_active: datetime
     """When the latest memory or message was stored."""
 
