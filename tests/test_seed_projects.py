@@ -29,6 +29,7 @@ from memoranda import (
     RedisBackend,
     create_session,
 )
+from memoranda.messages.message import text_of
 from memoranda.persistent.backends import to_llm
 from memoranda.testing.fakes import HashEmbedder
 
@@ -97,6 +98,71 @@ class TestMessageIsADict:
         with pytest.raises(TypeError, match="cannot be changed"):
             message.update(content="bye")
 
+    def test_messages_that_a_conversation_returns_are_copies_to_change(self) -> None:
+        memory = ConversationMemory()
+        memory.add({"role": "user", "content": "Original", "id": "m1", "tags": ["a"], "metadata": {"mood": "glad"}})
+        reads: list[Any] = [
+            lambda: memory.get_messages()[0],
+            lambda: memory.get_recent(1)[0],
+            memory.get_last_message,
+            lambda: memory.get_messages_by_role("user")[0],
+            lambda: memory.get_window(1000)[0],
+        ]
+        before = memory.to_dict()
+        for read in reads:
+            copy = read()
+            copy["content"] = "Modified"
+            copy["tags"].append("b")
+            copy["metadata"]["mood"] = "sad"
+            copy |= {"turn": 3}
+            copy.update(name="ann")
+            assert (copy.pop("id"), copy.setdefault("turn", 4)) == ("m1", 3)
+            del copy["timestamp"], copy["message_id"]
+            assert (copy.content, copy.name, copy.role, copy.message_id) == ("Modified", "ann", "user", "m1")
+            assert copy.metadata == {"mood": "sad", "tags": ["a", "b"], "turn": 3}
+            assert json.loads(json.dumps(copy)) == dict(copy) == copy
+            assert sorted(copy) == ["content", "metadata", "name", "role", "tags", "turn"]
+            assert memory.to_dict() == before
+            with pytest.raises(memoranda.InvalidInput, match="content"):
+                copy["content"] = object()
+            assert copy["content"] == "Modified"
+        other = ConversationMemory()
+        other.add(copy)
+        copy["content"] = "Changed after it was added"
+        assert [(each.content, each["tags"]) for each in other.get_messages()] == [("Modified", ["a", "b"])]
+        copy["id"] = "m2"
+        other.add(copy)
+        assert [each.message_id for each in other.get_messages()] == ["m1", "m2"]
+
+    @pytest.mark.parametrize(
+        ("given", "role", "text"),
+        [
+            ({"role": "function", "name": "f", "content": "x"}, "tool", "x"),
+            ({"role": "User", "content": "x"}, "user", "x"),
+            ({"role": "human", "content": "x"}, "user", "x"),
+            ({"type": "human", "content": "x"}, "user", "x"),
+            ({"role": "user", "content": 5}, "user", "5"),
+            ({"role": "user", "content": True}, "user", "true"),
+            ({"role": "user", "content": ["a", {"text": "b"}]}, "user", "a\nb"),
+            ({"role": "user", "content": [1, None]}, "user", "[1, null]"),
+            ({"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}, "assistant", ""),
+            ({"type": "reasoning", "id": "rs_1", "summary": []}, "assistant", ""),
+            ({"type": "function_call_output", "call_id": "c", "output": [1]}, "tool", "[1]"),
+        ],
+    )
+    def test_any_dict_message_is_kept_as_it_was(
+        self, tmp_path: Path, given: dict[str, Any], role: str, text: str
+    ) -> None:
+        memory = ConversationMemory()
+        memory.add(given)
+        with MemoryManager(tmp_path / "m.db", retention_policy="persistent", embedder=HashEmbedder()) as manager:
+            manager.get_memory("a").add(given)
+        with MemoryManager(tmp_path / "m.db", retention_policy="persistent", embedder=HashEmbedder()) as manager:
+            stored = manager.get_memory("a").get_messages()
+        for message in (*memory.get_messages(), *stored):
+            assert {key: message[key] for key in given} == given
+            assert (message.role, text_of(message)) == (role, text)
+
     def test_keys_of_a_dict_message_come_back_as_they_were(self, tmp_path: Path) -> None:
         given = {"role": "user", "content": "hi", "id": "m1", "agent_id": "a", "turn": 3, "tags": None, "x": {"y": [1]}}
         given |= {"metadata": {"agent_id": "b", "mood": "glad"}}
@@ -137,7 +203,22 @@ class TestMessageIsADict:
 
     def test_automatic_loop_of_an_agent_survives_a_message_without_text(self, tmp_path: Path) -> None:
         with PersistentMemory(agent_name="a", db_url=f"sqlite:///{tmp_path / 'p.db'}") as memory:
-            assert memory.retrieve("") == memory.retrieve([]) == memory.retrieve({"role": "user", "content": ""}) == ""
+            memory.save_to_memory(None, ["The sky is blue"])
+            for nothing in ("", " ", "\0", [], None, [None], {}, {"role": "user", "content": ""}):
+                assert memory.retrieve(nothing) == ""  # type: ignore[arg-type]
+            assert "sky" in memory.retrieve([None, {"role": "user", "content": "the sky?"}])  # type: ignore[list-item]
+
+    async def test_conversation_is_read_and_cut_as_there(self) -> None:
+        memory = memoranda.aio.ConversationMemory()
+        await memory.add([{"role": "user", "content": str(number)} for number in range(3)])
+        for no_limit in (None, 0, -3):
+            assert len(await memory.get_messages(limit=no_limit)) == 3
+        with pytest.raises(IndexError):
+            await memory.delete(-1)
+        with pytest.raises(NotImplementedError, match="PersistentMemory"):
+            await memory.retrieve("anything")
+        memory.messages = memory.messages + [{"role": "user", "content": "3"}]  # type: ignore[assignment]  # noqa: RUF005
+        assert [each["content"] for each in memory.messages] == ["0", "1", "2", "3"]
 
     def test_openai_client_takes_messages_as_they_are(self) -> None:
         from openai._utils import maybe_transform as transform  # what the SDK does with messages before it sends them
@@ -153,6 +234,7 @@ class TestEntries:
     def test_source_may_be_in_the_metadata(self, manager: MemoryManager) -> None:
         entry = manager.add_memory("The sky is blue", "long_term", metadata={"source": "conversation-7"})
         assert entry.source == "conversation-7"
+        assert manager.add_memory("Water is wet", "long_term", {"source": "doc-1"}).source == "doc-1"
         assert manager.add_memory("Grass is green", source="book", metadata={"source": "web"}).source == "book"
         assert manager.add_memory("Snow is white", metadata={"source": 7}).source is None
 

@@ -132,11 +132,11 @@ def check_retention_policy(value: object) -> RetentionPolicy:
     return RetentionPolicy(value)
 
 
-def check_integer(value: object, name: str, *, minimum: int = 1, maximum: int | None = None) -> int:
+def check_integer(value: object, name: str, *, minimum: int | None = 1, maximum: int | None = None) -> int:
     """Check an integer within bounds."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise InvalidType(f"{name} must be a whole number, not {type(value).__name__}")
-    if value < minimum or (maximum is not None and value > maximum):
+    if (minimum is not None and value < minimum) or (maximum is not None and value > maximum):
         up_to = f" and at most {maximum}" if maximum is not None else ""
         raise InvalidInput(f"{name} is {format_number(value)}: give at least {minimum}{up_to}")
     return value

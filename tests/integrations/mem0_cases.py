@@ -16,6 +16,7 @@ os.environ["MEM0_TELEMETRY"] = "False"  # before mem0 is imported: it reads this
 
 from mem0 import AsyncMemoryClient, MemoryClient
 from mem0 import Memory as Mem0
+from mem0.configs.base import MemoryConfig
 from mem0.embeddings.base import EmbeddingBase
 from mem0.exceptions import MemoryNotFoundError, ValidationError
 
@@ -328,3 +329,13 @@ def test_times_have_the_form_of_mem0(theirs: Mem0, ours: Memory) -> None:
         assert later["created_at"] == found["created_at"] < later["updated_at"]
         events = [(each["event"], each["updated_at"]) for each in memory.history(answer["id"])]
         assert events == [("ADD", found["created_at"]), ("UPDATE", later["updated_at"])]
+
+
+def test_configuration_of_mem0_opens_our_store_in_its_folder(tmp_path: Path) -> None:
+    store = {"provider": "faiss", "config": {"path": str(tmp_path / "faiss"), "collection_name": "c"}}
+    for opened in (Memory(MemoryConfig(vector_store=store)), Memory.from_config({"vector_store": store})):
+        with opened as memory:
+            memory.add("I like tea", user_id="ann", infer=False)
+    assert len(list((tmp_path / "faiss").glob("*.db"))) == 1
+    with pytest.raises(ValueError, match="Invalid query"):
+        Mem0.search(None, " ", filters={"user_id": "ann"})  # type: ignore[arg-type]

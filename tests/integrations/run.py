@@ -103,7 +103,7 @@ SUITES["autogen"] = Suite(
 SUITES["autogen-agent"] = Suite(packages=_AUTOGEN, tests=("autogen_cases.py", "page_cases.py"), passed=10)
 _PRIVATE = "reads private attributes of the SDK's SQLiteSession"
 _TABLES = "reads, breaks or drops the SDK's own tables"
-SUITES["mem0"] = Suite(packages=("mem0ai==2.2.1",), tests=("mem0_cases.py",), passed=7)
+SUITES["mem0"] = Suite(packages=("mem0ai==2.2.1",), tests=("mem0_cases.py",), passed=8)
 SUITES["openai_agents"] = Suite(
     packages=("openai-agents==0.24.0", "pytest-mock==3.17.0"),
     source="openai-agents==0.24.0",

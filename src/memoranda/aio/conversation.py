@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from os import PathLike
-from typing import Generic, ParamSpec, Self, TypeVar
+from typing import Generic, NoReturn, ParamSpec, Self, TypeVar
 
 from memoranda.aio.threads import in_thread
 from memoranda.conversation import memory, summarizing
@@ -82,7 +82,7 @@ class _Conversation(Generic[_Core]):
         await (self._run if one else in_thread)(self._core.add, messages, allow_duplicates)
 
     async def get_messages(self, limit: int | None = None) -> list[Message]:
-        """Return all messages, or the newest `limit`, oldest first."""
+        """Return copies of all messages, or of the newest `limit`, oldest first; a limit below 1 is none."""
         return await self._run(self._core.get_messages, limit)
 
     async def get_recent(self, n: int = 10) -> list[Message]:
@@ -102,8 +102,12 @@ class _Conversation(Generic[_Core]):
         return await in_thread(self._core.get_window, max_tokens)
 
     async def delete(self, index: int | Iterable[int]) -> None:
-        """Delete by position; negative ones count from the end. On an `IndexError`, none is deleted."""
+        """Delete messages by index, from 0 on. On an `IndexError`, none is deleted."""
         await self._run(self._core.delete, index)
+
+    async def retrieve(self, *_: object, **__: object) -> NoReturn:
+        """Raise `NotImplementedError`: a conversation is read in its order, and `PersistentMemory` is searched."""
+        self._core.retrieve()
 
     async def pop(self) -> Message | None:
         """Remove the newest message and return it; None when there is none."""

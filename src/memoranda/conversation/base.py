@@ -177,6 +177,12 @@ class MessageView(MutableSequence[Message]):
         with self._lock:
             self._log.append([as_message(value) for value in values], keep=None)
 
+    def __add__(self, other: Iterable[AnyMessage]) -> list[AnyMessage]:
+        return [*self, *other]
+
+    def __radd__(self, other: Iterable[AnyMessage]) -> list[AnyMessage]:
+        return [*other, *self]
+
     def __eq__(self, other: object) -> bool:
         return self[:] == (other[:] if isinstance(other, MessageView) else other)
 

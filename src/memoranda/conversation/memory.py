@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
+from typing import NoReturn
 
 from memoranda.conversation.base import (
     AnyMessage,
@@ -19,6 +20,7 @@ from memoranda.conversation.base import (
 )
 from memoranda.errors import Incompatible, InvalidInput, InvalidType, MemorandaError
 from memoranda.files import atomic_replace
+from memoranda.messages.editable import editable
 from memoranda.messages.message import CONVERTERS, Message, as_message, check_role, is_message
 from memoranda.types import JSON, RetentionPolicy
 from memoranda.validation import check_integer, check_retention_policy
@@ -100,18 +102,16 @@ class ConversationMemory:
             self._append(new_messages, skip_duplicates=not allow_duplicates)
 
     def get_messages(self, limit: int | None = None) -> list[Message]:
-        """Return all messages, or the newest `limit`, oldest first."""
-        with self._lock:
-            size = len(self._log)
-            count = size if limit is None else min(size, check_integer(limit, "limit", minimum=0))
-            return self._log.read(size - count, size)
+        """Return copies of all messages, or of the newest `limit`, oldest first; a limit below 1 is none."""
+        count = None if limit is None else check_integer(limit, "limit", minimum=None)
+        return editable(self._read_newest(count if count and count > 0 else None))
 
     def get_recent(self, n: int = 10) -> list[Message]:
-        """Return the newest `n` messages, oldest first."""
-        return self.get_messages(check_integer(n, "n", minimum=0))
+        """Return copies of the newest `n` messages, oldest first."""
+        return editable(self._read_newest(check_integer(n, "n", minimum=0)))
 
     def get_messages_by_role(self, role: str, limit: int | None = None) -> list[Message]:
-        """Return the messages of one role, or the newest `limit` of them, oldest first."""
+        """Return copies of the messages of one role, or of the newest `limit` of them, oldest first."""
         role = check_role(role)
         count = None if limit is None else check_integer(limit, "limit", minimum=0)
         newest_first: list[Message] = []
@@ -121,29 +121,34 @@ class ConversationMemory:
                 start = max(0, stop - _PAGE)
                 newest_first += [message for message in reversed(self._log.read(start, stop)) if message.role == role]
                 stop = start
-        return newest_first[:count][::-1]
+        return editable(newest_first[:count][::-1])
 
     def get_last_message(self) -> Message | None:
-        """Return the newest message; None when there is none."""
-        newest = self.get_messages(limit=1)
+        """Return a copy of the newest message; None when there is none."""
+        newest = self.get_recent(1)
         return newest[0] if newest else None
 
     def get_window(self, max_tokens: int) -> list[Message]:
-        """Return the system message and the newest turns that fit; a tool call stays with its results."""
+        """Return copies of the system message and the newest turns that fit; a tool call stays with its results."""
         budget = check_integer(max_tokens, "max_tokens")
         with self._lock:
-            return self._window(budget)
+            return editable(self._window(budget))
 
     def delete(self, index: int | Iterable[int]) -> None:
-        """Delete messages by index; negative ones count from the end. On an `IndexError`, none is deleted."""
+        """Delete messages by index, from 0 on. On an `IndexError`, none is deleted."""
         with self._lock:
             indices, size = [index] if isinstance(index, int) else list(index), len(self._log)
             self._log.delete(sorted({_to_position(i, size) for i in indices}))
 
+    def retrieve(self, *_: object, **__: object) -> NoReturn:
+        """Raise `NotImplementedError`: a conversation is read in its order, and `PersistentMemory` is searched."""
+        raise NotImplementedError("a conversation is not searched: use get_messages(), or PersistentMemory.retrieve")
+
     def pop(self) -> Message | None:
         """Remove the newest message and return it; None when there is none."""
         with self._lock:
-            return self._log.pop()
+            removed = self._log.pop()
+        return None if removed is None else editable([removed])[0]
 
     def truncate_to_size(self, max_size: int) -> None:
         """Keep the newest `max_size` messages."""
@@ -167,11 +172,11 @@ class ConversationMemory:
 
     def to_dict(self) -> list[dict[str, JSON]]:
         """Return all messages as plain JSON data."""
-        return [message.to_dict() for message in self.get_messages()]
+        return [message.to_dict() for message in self._read_newest()]
 
     def state_dict(self) -> dict[str, JSON]:
         """Return everything that `load_state_dict` needs, as plain JSON data."""
-        return build_state(self.get_messages())
+        return build_state(self._read_newest())
 
     def load_state_dict(self, state_dict: Mapping[str, object], strict: bool = True) -> None:
         """Replace the messages with those of a saved state. On an error, nothing changes.
@@ -193,6 +198,11 @@ class ConversationMemory:
         """Replace the messages with those of a saved file. When the file is damaged, nothing changes."""
         data = read_json(Path(filepath))
         self.load_state_dict({"messages": data} if isinstance(data, list) else data)  # type: ignore[arg-type]
+
+    def _read_newest(self, count: int | None = None) -> list[Message]:
+        with self._lock:
+            size = len(self._log)
+            return self._log.read(0 if count is None else max(0, size - count), size)
 
     @property
     def _count(self) -> TokenCounter:
@@ -218,9 +228,9 @@ def _to_messages(messages: object) -> list[Message]:
 def _to_position(index: object, size: int) -> int:
     if isinstance(index, bool) or not isinstance(index, int):
         raise InvalidType(f"an index must be a whole number, not {type(index).__name__}")
-    if not -size <= index < size:
-        raise IndexError(f"no message {index}: there are {size}")
-    return index % size
+    if not 0 <= index < size:
+        raise IndexError(f"no message {index}: there are {size}, and the first is 0; pop() removes the last")
+    return index
 
 
 def build_state(messages: Sequence[Message], **more: JSON) -> dict[str, JSON]:

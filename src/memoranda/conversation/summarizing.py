@@ -28,6 +28,7 @@ from memoranda.conversation.memory import ConversationMemory, build_state, check
 from memoranda.errors import ExtractionFailed, InvalidInput, InvalidType
 from memoranda.llm.base import LLM, MeteredLLM
 from memoranda.llm.failures import describe_failure
+from memoranda.messages.editable import editable
 from memoranda.messages.message import Message, text_of
 from memoranda.text import query_terms, split_sentences
 from memoranda.types import JSON, Usage
@@ -287,13 +288,13 @@ class SummarizingMemory(ConversationMemory):
             return self._to_message(self.summaries) if self.summaries else None
 
     def originals(self, summary: int | None = None) -> list[Message]:
-        """Return the messages that were summarized: all of them, or those of the summary with this index."""
+        """Return copies of the messages that were summarized: all, or those of the summary with this index."""
         with self._lock:
             if summary is None:
-                return self._archive.read(0, len(self._archive))
+                return editable(self._archive.read(0, len(self._archive)))
             index = range(len(self._spans))[summary]
             start = sum(self._spans[:index])
-            return self._archive.read(start, start + self._spans[index])
+            return editable(self._archive.read(start, start + self._spans[index]))
 
     def clear(self) -> None:
         """Remove all messages, summaries and originals."""
@@ -307,7 +308,7 @@ class SummarizingMemory(ConversationMemory):
         with self._lock:
             originals: list[JSON] = [message.to_dict() for message in self.originals()]
             return build_state(
-                self.get_messages(), summaries=[*self.summaries], spans=[*self._spans], originals=originals
+                self._read_newest(), summaries=[*self.summaries], spans=[*self._spans], originals=originals
             )
 
     def load_state_dict(self, state_dict: Mapping[str, object], strict: bool = True) -> None:

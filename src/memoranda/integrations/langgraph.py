@@ -9,6 +9,7 @@ What an agent puts into the store is also found by `recall`. The same store serv
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import groupby
 from typing import Any, TypeVar
 
 from memoranda.aio.threads import in_thread
@@ -64,11 +65,17 @@ class MemorandaStore(OpenedSource, base.BaseStore):
         self.memory, self._owns_memory = open_source(memory, _make_embedder(index or {}))
 
     def batch(self, ops: Iterable[base.Op]) -> list[base.Result]:
-        """Run operations in order; those that put items of one namespace one after the other are one commit."""
+        """Run the reads, then what puts and deletes, as LangGraph's own stores do: reads see what was there before.
+
+        Of several puts of one key, the last counts. Those of one namespace one after the other are one commit.
+        """
         listed = list(ops)
         for op in listed:
             base.validate_op_namespace(op)
-        return [result for run in _runs(listed) for result in self._run(run)]
+        results = [None if isinstance(op, base.PutOp) else self._read(op) for op in listed]
+        for run in _runs({(op.namespace, op.key): op for op in listed if isinstance(op, base.PutOp)}.values()):
+            self._put(run)
+        return results
 
     async def abatch(self, ops: Iterable[base.Op]) -> list[base.Result]:
         """Run operations in order, off the event loop."""
@@ -79,24 +86,20 @@ class MemorandaStore(OpenedSource, base.BaseStore):
         report = self.memory.upkeep(policies=["expire"], **self._owner)
         return sum(decision.action == "removed" for decision in report.decisions)
 
-    def _run(self, ops: list[base.Op]) -> list[base.Result]:
-        op = ops[0]
-        if isinstance(op, base.PutOp):
-            return self._put([each for each in ops if isinstance(each, base.PutOp)])
+    def _read(self, op: base.Op) -> base.Result:
         if isinstance(op, base.GetOp):
             item = self.memory.get_item(op.namespace, op.key, refresh=op.refresh_ttl, **self._owner)
-            return [None if item is None else base.Item(**_fields_of(item))]
+            return None if item is None else base.Item(**_fields_of(item))
         if isinstance(op, base.SearchOp):
-            return [self._search(op)]
+            return self._search(op)
         if isinstance(op, base.ListNamespacesOp):
-            return [self._list_namespaces(op)]
+            return self._list_namespaces(op)
         raise InvalidInput(f"{type(op).__name__} is no operation of a LangGraph store")
 
-    def _put(self, ops: list[base.PutOp]) -> list[base.Result]:
-        """Store the last value of each key; None deletes it."""
-        last = {op.key: op for op in ops}
-        values = {key: op.value for key, op in last.items() if op.value is not None}
-        gone = [key for key, op in last.items() if op.value is None]
+    def _put(self, ops: list[base.PutOp]) -> None:
+        """Store values of one namespace; None deletes one."""
+        values = {op.key: op.value for op in ops if op.value is not None}
+        gone = [op.key for op in ops if op.value is None]
         first = ops[0]
         if gone:
             self.memory.delete_item(first.namespace, gone, **self._owner)
@@ -109,7 +112,6 @@ class MemorandaStore(OpenedSource, base.BaseStore):
                 index=None if index == _WHOLE else index,
                 **self._owner,
             )
-        return [None] * len(ops)
 
     def _search(self, op: base.SearchOp) -> list[base.SearchItem]:
         def read(limit: int, offset: int) -> list[StoredItem]:
@@ -145,20 +147,10 @@ def _make_embedder(index: Mapping[str, Any]) -> LangChainEmbedder | None:
     return None if embed is None else LangChainEmbedder(base.ensure_embeddings(embed), index.get("dims"))
 
 
-def _runs(ops: list[base.Op]) -> Iterator[list[base.Op]]:
-    """Yield puts that can be written together as one list, and every other operation alone."""
-    run: list[base.Op] = []
-    for op in ops:
-        if run and not (isinstance(op, base.PutOp) and _kind(op) == _kind(run[0])):
-            yield run
-            run = []
-        run.append(op)
-    if run:
-        yield run
-
-
-def _kind(op: base.Op) -> object:
-    return (op.namespace, op.index, op.ttl) if isinstance(op, base.PutOp) else None
+def _runs(ops: Iterable[base.PutOp]) -> Iterator[list[base.PutOp]]:
+    """Yield lists of puts that can be written together."""
+    for _, run in groupby(ops, key=lambda op: (op.namespace, op.index, op.ttl)):
+        yield list(run)
 
 
 def _pages(read: Callable[[int, int], list[_T]], limit: int, offset: int) -> Iterator[_T]:

@@ -6,15 +6,16 @@ Also: import the memories of an existing mem0 store.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, Protocol, Self, TypeAlias
 
 from memoranda import aio
 from memoranda.aio.manager import blocking_part
 from memoranda.aio.threads import Threads, off_loop
 from memoranda.errors import InvalidInput, InvalidType
+from memoranda.integrations.managers import OpenedSource
 from memoranda.integrations.mem0_answers import MemoryNotFound
 from memoranda.integrations.mem0_import import Mem0ImportReport, Mem0Memory, import_mem0, read
 from memoranda.integrations.mem0_memory import Mem0Calls
@@ -23,6 +24,7 @@ from memoranda.types import DEFAULT_TENANT
 
 __all__ = ["AsyncMemory", "Mem0ImportReport", "Mem0Memory", "Memory", "MemoryNotFound", "import_mem0", "read"]
 
+Config: TypeAlias = "Mapping[str, Any] | ModelConfig"
 _FILE: Final = "memories.db"
 _UNUSED: Final = "mem0's settings for {} are not used: give models to MemoryManager(...), and that to Memory(...)"
 _LOCAL_PROVIDERS: Final = (None, "qdrant", "chroma", "faiss")
@@ -32,18 +34,30 @@ _LOCAL_SETTINGS: Final = frozenset(
 """Settings of a store in a folder; every other one leads to a server or to a client of one."""
 
 
-class Memory(Mem0Calls):
+class ModelConfig(Protocol):
+    """mem0's `MemoryConfig`, or another model with its fields."""
+
+    @property
+    def model_dump(self) -> Callable[..., dict[str, Any]]: ...
+
+
+class Memory(Mem0Calls, OpenedSource):
     """mem0's `Memory`, in a Memoranda store. What it adds, `MemoryManager` recalls, and the other way round."""
 
-    def __init__(self, memory: MemoryManager | None = None) -> None:
-        """Use a manager, or one with the settings of the environment, which `close` closes."""
-        if memory is not None and not isinstance(memory, MemoryManager):
-            raise InvalidType(f"memory must be a MemoryManager, not {type(memory).__name__}: or use Memory.from_config")
-        super().__init__(MemoryManager() if memory is None else memory)
-        self._owns_memory = memory is None
+    def __init__(
+        self, config: MemoryManager | ModelConfig | None = None, *, memory: MemoryManager | None = None
+    ) -> None:
+        """Use a manager; or what mem0's configuration names, by default the settings of the environment.
+
+        What is opened here, `close` closes.
+        """
+        given = config if memory is None else memory
+        self._owns_memory = not isinstance(given, MemoryManager)
+        self.memory = given if isinstance(given, MemoryManager) else _open_model(given)
+        super().__init__(self.memory)
 
     @classmethod
-    def from_config(cls, config_dict: Mapping[str, Any]) -> Self:
+    def from_config(cls, config_dict: Config) -> Self:
         """Use the folder and the collection of mem0's vector store. The models are those of Memoranda."""
         memory = cls(_open_configured(config_dict))
         memory._owns_memory = True
@@ -53,36 +67,24 @@ class Memory(Mem0Calls):
         """Raise `NotImplementedError`, as in mem0."""
         raise NotImplementedError(f"mem0 has no chat: use search({query!r}), or MemoryManager.context")
 
-    def close(self) -> None:
-        """Close the manager, unless it is shared. Can be called twice."""
-        if self._owns_memory:
-            self._memory.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
 
 class AsyncMemory:
     """mem0's `AsyncMemory`: the same calls, awaited."""
 
-    def __init__(self, memory: aio.MemoryManager | None = None) -> None:
-        """Use a manager, or one with the settings of the environment, which `close` closes."""
-        if memory is None:
-            self._own(MemoryManager())
-        elif isinstance(memory, aio.MemoryManager):
+    def __init__(
+        self, config: aio.MemoryManager | ModelConfig | None = None, *, memory: aio.MemoryManager | None = None
+    ) -> None:
+        """Use a manager; or what mem0's configuration names, as `Memory` does."""
+        given = config if memory is None else memory
+        if isinstance(given, aio.MemoryManager):
             self._owned: MemoryManager | None = None
-            manager, self._threads = blocking_part(memory)
+            manager, self._threads = blocking_part(given)
             self._inner = Mem0Calls(manager)
         else:
-            raise InvalidType(f"memory must be a memoranda.aio.MemoryManager, not {type(memory).__name__}")
+            self._own(_open_model(given))
 
     @classmethod
-    def from_config(cls, config_dict: Mapping[str, Any]) -> Self:
+    def from_config(cls, config_dict: Config) -> Self:
         """Use the folder and the collection of mem0's vector store. May be awaited, as in mem0 1.x."""
         memory = cls.__new__(cls)
         memory._own(_open_configured(config_dict))
@@ -124,10 +126,25 @@ class AsyncMemory:
         self.close()
 
 
-def _open_configured(config: Mapping[str, Any]) -> MemoryManager:
+def _open_model(config: ModelConfig | None) -> MemoryManager:
+    """Return a manager for mem0's `MemoryConfig`; without one, with the settings of the environment."""
+    if config is None:
+        return MemoryManager()
+    if not hasattr(config, "model_dump") or isinstance(config, type):
+        raise InvalidType(
+            f"expected a MemoryManager (for AsyncMemory memoranda.aio.MemoryManager) or mem0's MemoryConfig, not "
+            f"{type(config).__name__}: Memory.from_config takes a dict"
+        )
+    return _open_configured(config)
+
+
+def _open_configured(given: Config) -> MemoryManager:
     """Return a manager for a configuration of mem0: one database in a folder, one tenant in it for each collection."""
+    config = given
+    if hasattr(given, "model_dump"):
+        config = given.model_dump(exclude_unset=True, exclude_none=True, warnings=False)
     if not isinstance(config, Mapping):
-        raise InvalidType(f"the configuration must be a dict, not {type(config).__name__}")
+        raise InvalidType(f"the configuration must be a dict or mem0's MemoryConfig, not {type(config).__name__}")
     settings = _local_settings(config.get("vector_store") or {})
     unused = sorted(key for key in config if key not in ("vector_store", "version", "history_db_path"))
     if unused:

@@ -111,6 +111,8 @@ class Mem0Calls:
         **names: Unpack[OwnerNames],
     ) -> Results:
         """Return the memories that answer a query, best first, each with a `score`."""
+        if not isinstance(query, str) or not query.strip():
+            raise InvalidInput("Invalid query: it must be a text that is not empty; get_all lists memories")
         chosen, count = join_filters(filters, names), _count(top_k, limit, names)
         floor, mode = threshold if threshold is not None else 0 if names else _THRESHOLD, "best" if rerank else None
         size = min(_PAGE, max(4 * count, 60))

@@ -11,6 +11,7 @@ from memoranda.errors import InvalidInput, MissingExtra
 from memoranda.integrations.managers import open_async
 from memoranda.messages.message import Message, text_of, to_plain_dict
 from memoranda.text import clean_text
+from memoranda.validation import check_integer
 
 try:
     from agents.items import TResponseInputItem
@@ -71,7 +72,9 @@ class MemorandaSession:
         """Return all items, or the newest `limit`, oldest first."""
         history = await self._get_history()
         count = resolve_session_limit(limit, self.session_settings)
-        return [_to_item(each) for each in await history.get_messages(count)]
+        newest = None if count is None else check_integer(count, "limit", minimum=0)
+        found = await (history.get_messages() if newest is None else history.get_recent(newest))
+        return [_to_item(each) for each in found]
 
     async def add_items(self, items: Sequence[Item]) -> None:
         """Add items at the end: all of them or, on an error, none."""

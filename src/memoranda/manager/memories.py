@@ -45,7 +45,7 @@ class MemoryMethods(RecallMethods):
         self,
         content: str,
         memory_type: MemoryType | str = MemoryType.SEMANTIC,
-        source: str | None = None,
+        source: str | Mapping[str, JSON] | None = None,
         metadata: Mapping[str, JSON] | None = None,
         *,
         agent: str | None = None,
@@ -60,13 +60,17 @@ class MemoryMethods(RecallMethods):
         Args:
             content: The text.
             memory_type: The type of the memory.
-            source: Where the text comes from.
+            source: Where the text comes from; a dict here is the metadata.
             metadata: A JSON object stored with the memory.
             agent, user, session: The owner of the memory.
             importance: From 0 to 1; `metadata["importance"]`, or else scored, when None.
             at: When it became true; now when None.
             ttl: Seconds until it expires; by default only `short_term` and `working` memories do.
         """
+        if isinstance(source, Mapping):
+            if metadata is not None:
+                raise InvalidType("source must be a string where metadata is given too")
+            source, metadata = None, source
         options = self._write_options(
             self._scope(agent, user, session),
             type=memory_type,

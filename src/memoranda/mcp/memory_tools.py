@@ -52,11 +52,12 @@ _CURRENT: Final = "If you still want it, call `update` again with that version. 
 _NOTHING_STORED: Final = "Nothing is stored yet."
 _NEWEST: Final = 50
 """Memories that an overview chooses from."""
+_KEPT_APART: Final = "kept apart until the user decides about it"
 _OUTCOMES: Final[dict[Status, str]] = {
     "stored": "Stored as",
     "duplicate": "Known already as",
     "superseded": "Stored as",
-    "quarantined": "Kept apart until the user decides about it, as",
+    "quarantined": f"{_KEPT_APART.capitalize()}, as",
     "rejected": "Not stored",
 }
 _TITLE_SOURCE: Final = 320
@@ -124,6 +125,7 @@ class UpdateResult(BaseModel):
 
     id: int
     version: int
+    quarantined: Annotated[bool, Field(json_schema_extra=RARE)] = False
 
 
 class ForgetResult(BaseModel):
@@ -377,10 +379,11 @@ class RecallTools:
             current = [] if error.current is None else [Hit(error.current, 1.0)]
             problem = str(error).partition(": ")[0]
             return error_result(f"{problem}. Nothing was changed. {_CURRENT}", render_fenced(current, self._clock()))
-        return tool_result(
-            f"Memory {memory.id} is now at version {memory.version}.",
-            UpdateResult(id=memory.id, version=memory.version),
-        )
+        kept_apart = memory.quarantined_at is not None
+        text = f"Memory {memory.id} is now at version {memory.version}."
+        if kept_apart:
+            text += f" It is {_KEPT_APART}, and not shown until then: {quarantine_reason(memory)}"
+        return tool_result(text, UpdateResult(id=memory.id, version=memory.version, quarantined=kept_apart))
 
     async def forget(
         self,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import AsyncIterator, Collection, Sequence
 from datetime import timedelta
 from importlib.metadata import version
 from typing import Annotated, Any, Final
@@ -129,7 +130,8 @@ def _register_resources(server: MCPServer, memory: MemoryManager, owner: Owner, 
     async def stats() -> str:
         """How many memories are stored, by type."""
         with public_errors():
-            return to_json(await memory.get_stats(), indent=2).decode()
+            kinds = Counter([item.type.value async for item in _read_all(memory, owner)])
+        return to_json({"long_term_entries": kinds.total(), "by_type": dict(sorted(kinds.items()))}, indent=2).decode()
 
     @server.resource("memory://recent", title="Recent memories", mime_type="text/plain")
     async def recent() -> str:
@@ -151,10 +153,18 @@ async def _find_recent(memory: MemoryManager, owner: Owner, clock: Clock) -> lis
 
 
 async def _find_newest(memory: MemoryManager, owner: Owner, where: dict[str, object] | None) -> list[Memory]:
-    newest, after = list[Memory](), 0
+    found = [item async for item in _read_all(memory, owner, where)]
+    return sorted(found, key=lambda item: item.valid_from)[-_RECENT_COUNT:]
+
+
+async def _read_all(
+    memory: MemoryManager, owner: Owner, where: dict[str, object] | None = None
+) -> AsyncIterator[Memory]:
+    """Yield the memories of the owner alone, page by page."""
+    after = 0
     while page := await memory.list_memories(_PAGE, after, where=where, **owner.arguments()):
-        newest = sorted([*newest, *page], key=lambda item: item.valid_from)[-_RECENT_COUNT:]
+        for item in page:
+            yield item
         after = page[-1].id
         if len(page) < _PAGE:
-            break
-    return newest
+            return

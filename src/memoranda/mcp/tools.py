@@ -46,9 +46,15 @@ def _to_utc(text: str) -> str:
 
 
 IsoTime = Annotated[Moment, AfterValidator(_to_utc), Field(json_schema_extra={"format": "date-time"})]
-ShownId = Annotated[
-    MemoryId, BeforeValidator(lambda value: value.removeprefix("#") if isinstance(value, str) else value)
-]
+
+
+def _read_id(value: object) -> object:
+    if isinstance(value, bool):
+        raise ValueError("an id is a number, such as 5")  # noqa: TRY004 - pydantic reports only a ValueError
+    return value.removeprefix("#") if isinstance(value, str) else value
+
+
+ShownId = Annotated[MemoryId, BeforeValidator(_read_id)]
 """An id as a model copies it from a text: 5, "5" or "#5"."""
 
 

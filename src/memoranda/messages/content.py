@@ -340,7 +340,9 @@ def freeze_content(content: object) -> MessageBody:
         return freeze_mapping(content, "content")
     if isinstance(content, list | tuple):
         return _freeze_parts(content)
-    raise InvalidType(f"content must be a string, a dict or a list of parts, not {type(content).__name__}")
+    raise InvalidType(
+        f"content must be a string, a dict or a list of parts, not {type(content).__name__}: convert it to a string"
+    )
 
 
 def _freeze_parts(parts: list[object] | tuple[object, ...]) -> list[dict[str, JSON]]:

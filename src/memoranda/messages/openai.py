@@ -111,8 +111,6 @@ def _format_part(part: Part, role: str) -> Part:
 
 
 def _parse_message(data: dict[str, object]) -> Message:
-    if data.get("function_call") or data.get("role") == "function":
-        raise InvalidInput("function_call is OpenAI's retired form: convert it to tool_calls first")
     calls = data.get("tool_calls")
     if isinstance(calls, list):
         data["tool_calls"] = [_fill_empty_arguments(call) for call in calls]

@@ -10,17 +10,17 @@ from typing import Any, Final
 
 from memoranda.errors import InvalidType
 from memoranda.messages.anthropic import from_anthropic
+from memoranda.messages.dicts import ROLE_NAMES
 from memoranda.messages.message import CONVERTERS, Message, to_plain_dict
 from memoranda.messages.openai import from_openai
 
-_LANGCHAIN_ROLES: Final = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool"}
 _CHUNK: Final = "MessageChunk"
 
 
 def from_vendor(value: object) -> Message:
     """Return a message from an object of a vendor's SDK; `InvalidType` names the converters when it is none."""
     data: dict[str, Any] = to_plain_dict(value)
-    found = from_plain(data)
+    found = Message.from_dict(data) if data.get("type") == "reasoning" else from_plain(data)
     if found is None:
         raise InvalidType(
             f"{type(value).__name__} is no message, as it has no role: give a Message, a dict with role and content, "
@@ -42,7 +42,7 @@ def from_plain(data: dict[str, Any]) -> Message | None:
         return _from_response({"output": [data], "id": data.get("id")})
     if data.get("type") == "function_call_output":
         return _from_call_output(data)
-    if str(data.get("type")).removesuffix(_CHUNK).lower() in _LANGCHAIN_ROLES and "content" in data:
+    if str(data.get("type")).removesuffix(_CHUNK).lower() in ROLE_NAMES and "content" in data:
         return _from_langchain(data)
     if data.get("type") == "message" and isinstance(data.get("content"), list):
         return _from_blocks(data)
@@ -91,4 +91,4 @@ def _from_langchain(data: dict[str, Any]) -> Message:
         {"id": call.get("id"), "function": {"name": call.get("name"), "arguments": json.dumps(call.get("args", {}))}}
         for call in data.get("tool_calls") or ()
     ]
-    return _from_openai({**data, "role": _LANGCHAIN_ROLES[kind], "tool_calls": calls or None})
+    return _from_openai({**data, "role": kind, "tool_calls": calls or None})

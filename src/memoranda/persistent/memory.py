@@ -20,7 +20,8 @@ from memoranda.errors import InvalidInput, InvalidType
 from memoranda.fence import remove_recalled
 from memoranda.llm.base import LLM
 from memoranda.manager.manager import MemoryManager
-from memoranda.messages.message import Message, as_message, is_message
+from memoranda.messages.content import check_string
+from memoranda.messages.message import CONVERTERS, Message, as_message, is_message
 from memoranda.persistent.backends import (
     EmbeddingBackend,
     Mem0Backend,
@@ -59,8 +60,10 @@ _RECORDED_ROLES = ("user", "assistant")
 def prepare_messages(messages: AnyMessage | Iterable[AnyMessage | None] | None) -> list[Message | Outcome]:
     """Return, in order, each message to store, or the outcome of one that is not stored."""
     several: object = [messages] if messages is None or is_message(messages) else messages
-    if isinstance(several, str) or not isinstance(several, Iterable):
-        raise InvalidType(f"messages must be a message or a list of messages, not {type(several).__name__}")
+    if isinstance(several, str | bytes) or not isinstance(several, Iterable):
+        raise InvalidType(
+            f"messages must be a message or a list of messages, not {type(messages).__name__}; {CONVERTERS}"
+        )
     return [_prepare_message(message) for message in several if message is not None]
 
 
@@ -80,11 +83,13 @@ def merge_outcomes(prepared: Sequence[Message | Outcome], stored: Outcomes) -> O
 def to_query_text(query: QueryInput) -> str:
     """Return the text of a query; "" if it has none, as the latest message of a loop may have."""
     if isinstance(query, str):
-        return clean_text(query, "query") if query.strip() else ""
-    several = [query] if is_message(query) else query
+        return clean_text(query, "query") if query.strip("\0 \t\r\n") else ""
+    several = [query] if query is None or is_message(query) else query
     if not isinstance(several, Sequence):
-        raise InvalidType(f"query must be a text, a message or a list of messages, not {type(query).__name__}")
-    messages = [message for message in map(as_message, several) if message.role in _RECORDED_ROLES]
+        raise InvalidType(
+            f"query must be a text, a message or a list of messages, not {type(query).__name__}; {CONVERTERS}"
+        )
+    messages = [message for message in map(as_message, filter(None, several)) if message.role in _RECORDED_ROLES]
     texts = [remove_recalled(spoken_text(message) or "").strip() for message in messages]
     text = "\n".join(text for text in texts if text)[-MAX_QUERY_LENGTH:]
     return clean_text(text, "the text of the query messages") if text else ""
@@ -285,10 +290,11 @@ class PersistentMemory(PersistentMemoryBase):
         winners = [winner for winner in _to_winners(previous_winners) if winner.agent != self.agent_name]
         return self._backend.context(text, limit, budget, winners) if text else ""
 
-    def save_to_memory(self, thinking: str, content: str | Sequence[str]) -> SaveToMemoryResult:
+    def save_to_memory(self, thinking: str | None, content: str | Sequence[str]) -> SaveToMemoryResult:
         """Store these facts for the agent. `success` is true only if all of them are stored."""
         try:
-            return self._backend.save(check_texts(content, "content"), thinking)
+            reason = "" if thinking is None else check_string(thinking, "thinking")
+            return self._backend.save(check_texts(content, "content"), reason)
         except Exception as error:  # noqa: BLE001 - the agent reads the failure in the result, and it is logged
             _log_failure("save_to_memory", error)
             return SaveToMemoryResult(success=False, message=f"Nothing was saved: {error}", memory_ids=[])

@@ -70,7 +70,7 @@ async def test_file_window_and_message_view(tmp_path: Path) -> None:
     await other.load_from_file(tmp_path / "c.json")
     assert await other.to_dict() == await memory.to_dict()
     assert len(await other.get_window(10)) == 2
-    await other.delete([0, -1])
+    await other.delete([0, 5])
     other.messages = other.messages[1:]  # type: ignore[assignment]
     assert [m.content for m in other.messages] == ["2", "3", "4"]
     assert [m.content for m in await other.get_recent(1)] == ["4"]

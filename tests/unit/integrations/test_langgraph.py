@@ -30,14 +30,45 @@ def memory(tmp_path: Path, clock: FakeClock) -> Iterator[MemoryManager]:
         yield manager
 
 
-def test_operations_of_a_batch_run_in_order(memory: MemoryManager) -> None:
-    store = MemorandaStore(memory)
+def test_reads_of_a_batch_see_what_was_there_before_it_as_in_the_stores_of_langgraph(memory: MemoryManager) -> None:
     put, again, gone = (PutOp(("a",), "k", value) for value in ({"n": 1}, {"n": 2}, None))
-    results = store.batch([put, GetOp(("a",), "k"), again, put, SearchOp(("a",)), gone, GetOp(("a",), "k")])
-    assert results[0] is None
-    assert results[1].value == {"n": 1}
-    assert [item.value for item in results[4]] == [{"n": 1}]
-    assert results[6] is None
+    other = PutOp(("b",), "k", {"n": 3})
+    batches = [
+        [put, GetOp(("a",), "k"), again, other, SearchOp(("a",)), ListNamespacesOp()],
+        [GetOp(("a",), "k"), gone, GetOp(("a",), "k"), SearchOp(()), put, gone, ListNamespacesOp()],
+        [SearchOp(()), GetOp(("a",), "k"), ListNamespacesOp()],
+    ]
+    found = []
+    for store in (MemorandaStore(memory), InMemoryStore()):
+        results = [store.batch(ops) for ops in batches]
+        found.append([[_plain(result) for result in each] for each in results])
+    assert found[0][1] == [{"n": 2}, None, {"n": 2}, [{"n": 2}, {"n": 3}], None, None, [("a",), ("b",)]]
+    # Without the namespaces: what LangGraph's store reads becomes a namespace of it.
+    assert [each[:5] for each in found[0][:2]] == [each[:5] for each in found[1][:2]]
+    assert found[0][2][:2] == found[1][2][:2] == [[{"n": 3}], None]
+
+
+def _plain(result: Any) -> Any:
+    if isinstance(result, list):
+        return sorted((_plain(each) for each in result), key=str)
+    return result.value if hasattr(result, "value") else result
+
+
+def test_keys_and_names_that_cannot_be_kept_are_named(memory: MemoryManager) -> None:
+    store = MemorandaStore(memory)
+    for namespace, key, message in (
+        (("n",), "k" * 600, "key.*at most 512"),
+        (("n" * 600,), "k", "at most 512"),
+        (("n",), "a\0b", "key.*NUL"),
+        (("n",), "", "key"),
+    ):
+        with pytest.raises(InvalidInput, match=message):
+            store.put(namespace, key, {"n": 1})
+    with pytest.raises(InvalidNamespaceError):
+        store.put(("a\0b",), "k", {"n": 1})
+    with pytest.raises(InvalidInput, match="value holds a NUL byte: remove it"):
+        store.put(("n",), "k", {"text": "a\0b"})
+    assert store.search(()) == []
 
 
 def test_put_items_are_recalled_and_belong_to_one_owner(memory: MemoryManager) -> None:

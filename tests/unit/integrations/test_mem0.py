@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
 from memoranda import InvalidInput, InvalidType, MemoryManager, NotFound, aio
 from memoranda.integrations.mem0 import AsyncMemory, Memory, MemoryNotFound
@@ -239,6 +240,14 @@ def test_deleting_leaves_values_and_other_owners(memory: Memory, manager: Memory
     assert manager.retrieve("a1", "k", "long_term") == "tea"
 
 
+class MemoryConfig(BaseModel):
+    """Has the fields of mem0's that matter here."""
+
+    vector_store: dict[str, Any] = {}
+    llm: dict[str, Any] = {"provider": "openai"}
+    version: str = "v1.1"
+
+
 def test_configuration_of_mem0_names_the_folder_and_the_collection(tmp_path: Path) -> None:
     def config(collection: str) -> dict[str, Any]:
         settings = {"path": str(tmp_path / "store"), "collection_name": collection, "embedding_model_dims": 32}
@@ -252,9 +261,17 @@ def test_configuration_of_mem0_names_the_folder_and_the_collection(tmp_path: Pat
         assert texts(memory.get_all(user_id="ann")) == ["I like tea"]
     with pytest.warns(UserWarning, match="embedder, llm are not used"):
         Memory.from_config({**config("one"), "llm": {}, "embedder": {}}).close()
+    with Memory(MemoryConfig(vector_store=config("one")["vector_store"], version="v1.1")) as memory:
+        assert texts(memory.get_all(user_id="ann")) == ["I like tea"]
     for wrong in (Memory, AsyncMemory):
         with pytest.raises(InvalidType, match="MemoryManager"):
             wrong({"vector_store": {}})  # type: ignore[operator]
+
+
+def test_search_without_a_query_is_an_error_as_in_mem0(memory: Memory) -> None:
+    for query in ("", "  ", None):
+        with pytest.raises(ValueError, match="Invalid query"):
+            memory.search(query, filters={"user_id": "ann"})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

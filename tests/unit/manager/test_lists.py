@@ -61,7 +61,7 @@ class TestLists:
         manager.remember("I live in Oslo.", user="z")
         manager.remember("I live in Bergen now.", user="z", ttl=60)
         manager.remember("Tea is at four", user="gone", ttl=60)
-        assert [(fact.attribute, fact.value) for fact in manager.facts(user="z")][0] == ("city", "Bergen")
+        assert (manager.facts(user="z")[0].attribute, manager.facts(user="z")[0].value) == ("city", "Bergen")
         assert manager.recall("Where do I live?", user="z")[0].content == "I live in Bergen now."
         clock.advance(seconds=61)
         for _ in range(2):

@@ -172,9 +172,22 @@ def test_custom_tool_call_round_trips() -> None:
     assert format_checked(*from_openai([message])) == [message]
 
 
-def test_function_call_and_other_types_are_refused() -> None:
-    with pytest.raises(InvalidInput, match="retired"):
-        from_openai([{"role": "assistant", "function_call": {"name": "f", "arguments": "{}"}}])
+def test_retired_function_calls_become_tool_calls() -> None:
+    history: list[dict[str, Any]] = [
+        {"role": "assistant", "content": None, "function_call": {"name": "add", "arguments": '{"a": 1}'}},
+        {"role": "function", "name": "add", "content": "3"},
+    ]
+    messages = from_openai(history * 2)
+    assert [message.role for message in messages[:2]] == ["assistant", "tool"]
+    assert [{key: message[key] for key in given} for message, given in zip(messages, history, strict=False)] == history
+    sent = format_for_openai(messages)
+    assert [entry.get("tool_call_id") for entry in sent] == [None, "add", None, "add"]
+    assert sent[0]["tool_calls"] == [
+        {"id": "add", "type": "function", "function": history[0]["function_call"]},
+    ]
+
+
+def test_types_that_are_no_messages_are_refused() -> None:
     with pytest.raises(TypeError, match="SDK object"):
         from_openai(["hi"])
 
@@ -187,7 +200,7 @@ def test_what_is_no_list_of_messages_is_refused(convert: Any, value: object) -> 
 
 
 def test_message_without_a_role_is_refused() -> None:
-    for data in ({"content": "hi"}, {"role": None, "content": "hi"}):
+    for data in ({"content": "hi"}, {"role": None, "content": "hi"}, {}, {"type": "text", "text": "hi"}):
         with pytest.raises(InvalidInput, match="needs a 'role'"):
             Message.from_dict(data)
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from anthropic.types import Message as AnthropicReply
 from langchain_core.messages import AIMessage as LangChainAIMessage
-from langchain_core.messages import ToolMessage
+from langchain_core.messages import FunctionMessage, ToolMessage
 from openai.types.chat import ChatCompletion, ChatCompletionChunk, ChatCompletionMessage
 from openai.types.responses import Response, ResponseFunctionToolCall, ResponseReasoningItem
 from pydantic import BaseModel
@@ -210,8 +210,25 @@ def test_parts_of_a_reply_are_messages_or_a_clear_error() -> None:
     assert as_message(openai_reply().choices[0]).content == TEXT
     call = ResponseFunctionToolCall(type="function_call", call_id="c1", name="look", arguments="{}")
     assert [each.id for each in as_message(call).tool_calls or ()] == ["c1"]
+    reasoning = as_message(ResponseReasoningItem(type="reasoning", id="r", summary=[]))
+    assert (reasoning.role, reasoning.content, reasoning["id"]) == ("assistant", None, "r")
     with pytest.raises(InvalidType, match="from_openai"):
-        as_message(ResponseReasoningItem(type="reasoning", id="r", summary=[]))
+        as_message(anthropic_reply().content[0])
+
+
+def test_objects_inside_a_dict_message_are_taken() -> None:
+    given: list[dict[str, Any]] = [
+        {"role": "assistant", "content": anthropic_reply().content},
+        {"role": "assistant", "content": None, "tool_calls": openai_message().tool_calls},
+    ]
+    memory = ConversationMemory()
+    memory.add(given)
+    memory.add(openai_response().output)
+    memory.add(FunctionMessage(content="3", name="look"))
+    stored = memory.get_messages()
+    assert [block["type"] for block in stored[0]["content"]] == ["text", "tool_use"]
+    assert [[call.id for call in each.tool_calls or ()] for each in stored[1:4]] == [["c1"], [], ["c1"]]
+    assert (stored[4].role, stored[4].tool_call_id, stored[4].content) == ("tool", "look", "3")
 
 
 def test_objects_in_a_langchain_message_that_are_no_json_are_left_out() -> None:

@@ -56,6 +56,16 @@ class TestFacts:
         assert values_of(manager, as_of=datetime(2026, 2, 1, tzinfo=UTC)) == [("Ana/city", "Hamburg")]
         assert values_of(manager, known_at=datetime(2025, 1, 1, tzinfo=UTC)) == []
 
+    def test_expired_memory_is_no_fact(self, manager: MemoryManager, clock: FakeClock) -> None:
+        for text in ("My locker code is zebra nine.", "I live in Bruges now."):
+            manager.remember({"role": "user", "name": "Ana", "content": text}, user="ana", ttl=60)
+        assert ("Ana/city", "Bruges") in values_of(manager)
+        clock.advance(minutes=2)
+        assert values_of(manager) == [("Ana/city", "Ghent")]
+        assert [value.value for value in manager.history("Ana/city", user="ana").values] == ["Hamburg", "Ghent"]
+        with pytest.raises(NotFound):
+            manager.history("Ana/locker code", user="ana")
+
     def test_edited_memory_says_what_it_said_then(self, manager: MemoryManager, clock: FakeClock) -> None:
         memory_id = say(manager, "My favourite colour is blue.")
         silent = say(manager, "My favourite drink is tea.")
