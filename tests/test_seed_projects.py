@@ -27,6 +27,7 @@ from memoranda import (
     Message,
     PersistentMemory,
     RedisBackend,
+    SessionContext,
     create_session,
 )
 from memoranda.messages.message import text_of
@@ -196,6 +197,7 @@ class TestMessageIsADict:
         assert (kept["id"], kept["agent_id"], kept.get("agent_id")) == ("m1", "writer", "writer")
         assert "agent_id" in kept
         assert kept.timestamp == datetime(2023, 11, 14, 22, 13, 20, 500_000, tzinfo=UTC)
+        assert Message.from_dict({"role": "user", "timestamp": "1700000000.5"}).timestamp == kept.timestamp
         in_milliseconds = Message("user", timestamp=1_700_000_000_500)
         assert in_milliseconds.timestamp == kept.timestamp
         with pytest.raises(memoranda.InvalidInput, match="no moment"):
@@ -213,6 +215,7 @@ class TestMessageIsADict:
         await memory.add([{"role": "user", "content": str(number)} for number in range(3)])
         for no_limit in (None, 0, -3):
             assert len(await memory.get_messages(limit=no_limit)) == 3
+        assert await memory.get_messages_by_role("nobody") == []
         with pytest.raises(IndexError):
             await memory.delete(-1)
         with pytest.raises(NotImplementedError, match="PersistentMemory"):
@@ -334,6 +337,28 @@ class TestAgents:
     def test_backends_are_memory_backends(self) -> None:
         assert isinstance(InMemoryBackend(), MemoryBackend)
         assert issubclass(RedisBackend, MemoryBackend)
+
+    def test_session_says_who_is_in_it_and_for_how_long(self, manager: MemoryManager) -> None:
+        session = SessionContext("w9", manager, metadata={"a": 1}, auto_cleanup=True)
+        session.save_agent_memory("writer", "draft", "text")
+        session.add_conversation_message("writer", "assistant", "done")
+        assert (session.is_active, session.ended_at, session.metadata) == (True, None, {"a": 1})
+        assert session.active_agents == ("writer",)
+        assert session.get_conversation_history()[0]["workflow_id"] == "w9"
+        session.end_session()
+        assert not session.is_active
+        assert session.ended_at is not None
+        assert session.get_session_duration() == (session.ended_at - session.started_at).total_seconds()
+        assert session.active_agents == ("writer",)
+
+    def test_execution_records_and_reports_are_json(self, manager: MemoryManager) -> None:
+        manager.save_execution_record("writer", {"status": "success", "output": {"n": 3}})
+        records = manager.get_execution_records("writer")
+        assert isinstance(records, list)
+        (plain,) = json.loads(json.dumps(records))
+        assert (plain["record_id"], plain["status"], plain["output"]) == (records[0].id, "success", {"n": 3})
+        assert plain["timestamp"] == records[0].recorded_at.isoformat()
+        assert json.loads(json.dumps(manager.cleanup_old_memories(30, 0.3, dry_run=True)))["dry_run"] is True
 
     def test_execution_records_have_the_names_of_their_file(self, manager: MemoryManager) -> None:
         record_id = manager.save_execution_record("writer", {"status": "success", "output": 3})

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, overload
+from typing import Any, Literal, TypeAlias
 
 from memoranda import display
 from memoranda.facts import FactValue
-from memoranda.records import DictRecord, Record
+from memoranda.records import DictRecord, Record, SummaryRecord
 from memoranda.types import JSON, Memory, MemoryType, Usage
 
 DerivationKind: TypeAlias = Literal["merged", "consolidated", "summary", "reflection"]
@@ -69,7 +69,7 @@ class CleanedMemory(Record):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class CleanupReport(Record):
+class CleanupReport(DictRecord):
     """The memories that a cleanup removed, or with `dry_run` would remove."""
 
     examined: int
@@ -80,8 +80,11 @@ class CleanupReport(Record):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class ExecutionRecord(Record):
-    """A record of what an agent did. The fields of `record` can be read directly: `execution["output"]`."""
+class ExecutionRecord(SummaryRecord):
+    """A record of what an agent did. The fields of `record` can be read directly: `execution["output"]`.
+
+    As a dict, `{**execution}`, it is plain JSON data.
+    """
 
     id: str
     agent_id: str
@@ -96,6 +99,14 @@ class ExecutionRecord(Record):
     """Its position in the chain, from 1."""
 
     _aliases = ("record_id", "timestamp")
+    _plain = (
+        "id", "record_id", "agent_id", "workflow_id", "session_id", "status", "duration_ms", "recorded_at", "timestamp",
+        "record", "number",
+    )  # fmt: skip
+
+    def __post_init__(self) -> None:
+        SummaryRecord.__post_init__(self)
+        dict.update(self, {**self.record, **dict(dict.items(self))})
 
     @property
     def record_id(self) -> str:
@@ -106,7 +117,7 @@ class ExecutionRecord(Record):
         return self.recorded_at
 
     def __getitem__(self, key: str) -> Any:
-        if key not in self.keys() and key in self.record:
+        if key in self.record and not Record.__contains__(self, key):
             return self.record[key]
         return Record.__getitem__(self, key)
 
@@ -114,26 +125,16 @@ class ExecutionRecord(Record):
         return key in self.record or Record.__contains__(self, key)
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class ExecutionPage(display.Shown, Sequence[ExecutionRecord]):
-    """A page of records, newest first."""
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class ExecutionPage(display.Shown, list[ExecutionRecord]):
+    """A page of records, newest first: a list, and where the next one begins."""
 
     records: tuple[ExecutionRecord, ...]
     next_cursor: str | None
     """Pass it as `cursor` to get the next page; None on the last page."""
 
-    def __len__(self) -> int:
-        return len(self.records)
-
-    @overload
-    def __getitem__(self, index: int) -> ExecutionRecord: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[ExecutionRecord, ...]: ...
-    def __getitem__(self, index: int | slice) -> ExecutionRecord | tuple[ExecutionRecord, ...]:
-        return self.records[index]
-
-    def __iter__(self) -> Iterator[ExecutionRecord]:
-        return iter(self.records)
+    def __post_init__(self) -> None:
+        self.extend(self.records)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -443,9 +444,11 @@ class SessionMessage(DictRecord):
     content: str
     timestamp: datetime
     metadata: dict[str, JSON]
+    workflow_id: str = ""
 
     def to_json(self) -> dict[str, JSON]:
         return {
+            "workflow_id": self.workflow_id,
             "agent_id": self.agent_id,
             "role": self.role,
             "content": self.content,
@@ -456,7 +459,8 @@ class SessionMessage(DictRecord):
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> SessionMessage:
         said_at = datetime.fromisoformat(value["timestamp"])
-        return cls(value["agent_id"], value["role"], value["content"], said_at, value["metadata"])
+        workflow = value.get("workflow_id", "")
+        return cls(value["agent_id"], value["role"], value["content"], said_at, value["metadata"], workflow)
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -20,8 +20,10 @@ from memoranda.conversation.base import (
 )
 from memoranda.errors import Incompatible, InvalidInput, InvalidType, MemorandaError
 from memoranda.files import atomic_replace
+from memoranda.messages.content import check_string
+from memoranda.messages.dicts import ROLE_NAMES
 from memoranda.messages.editable import editable
-from memoranda.messages.message import CONVERTERS, Message, as_message, check_role, is_message
+from memoranda.messages.message import CONVERTERS, Message, as_message, is_message
 from memoranda.types import JSON, RetentionPolicy
 from memoranda.validation import check_integer, check_retention_policy
 
@@ -111,8 +113,8 @@ class ConversationMemory:
         return editable(self._read_newest(check_integer(n, "n", minimum=0)))
 
     def get_messages_by_role(self, role: str, limit: int | None = None) -> list[Message]:
-        """Return copies of the messages of one role, or of the newest `limit` of them, oldest first."""
-        role = check_role(role)
+        """Return copies of the messages of one role, or of the newest `limit`, oldest first; none for other roles."""
+        role = ROLE_NAMES.get(check_string(role, "role").lower(), "")
         count = None if limit is None else check_integer(limit, "limit", minimum=0)
         newest_first: list[Message] = []
         with self._lock:

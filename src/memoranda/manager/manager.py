@@ -141,4 +141,6 @@ def create_session(
         metadata: A JSON object kept with the session.
         auto_cleanup: False keeps the data until its values expire; `MEMORY_AUTO_CLEANUP` when None.
     """
-    return memory_manager._components.sessions.open(workflow_id, metadata, auto_cleanup)
+    from memoranda.sessions.context import SessionContext
+
+    return SessionContext(workflow_id, memory_manager, metadata, auto_cleanup)

@@ -125,7 +125,6 @@ class UpdateResult(BaseModel):
 
     id: int
     version: int
-    quarantined: Annotated[bool, Field(json_schema_extra=RARE)] = False
 
 
 class ForgetResult(BaseModel):
@@ -379,11 +378,10 @@ class RecallTools:
             current = [] if error.current is None else [Hit(error.current, 1.0)]
             problem = str(error).partition(": ")[0]
             return error_result(f"{problem}. Nothing was changed. {_CURRENT}", render_fenced(current, self._clock()))
-        kept_apart = memory.quarantined_at is not None
         text = f"Memory {memory.id} is now at version {memory.version}."
-        if kept_apart:
+        if memory.quarantined_at is not None:
             text += f" It is {_KEPT_APART}, and not shown until then: {quarantine_reason(memory)}"
-        return tool_result(text, UpdateResult(id=memory.id, version=memory.version, quarantined=kept_apart))
+        return tool_result(text, UpdateResult(id=memory.id, version=memory.version))
 
     async def forget(
         self,

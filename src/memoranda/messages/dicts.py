@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -17,6 +18,8 @@ ROLE_NAMES: Final = {
     **{"human": "user", "ai": "assistant", "model": "assistant"},  # LangChain's and Google's
 }
 """The role of a message by the names that vendors use."""
+_EPOCH: Final = re.compile(r"\d{9,13}(\.\d+)?")
+"""Seconds or milliseconds since 1970, as text; shorter texts of digits are dates."""
 _MILLISECONDS_FROM: Final = 1e11
 """As seconds this would be the year 5138."""
 
@@ -57,7 +60,7 @@ def to_fields(fields: dict[str, Any], others: dict[str, Any]) -> tuple[dict[str,
     if "content" in found:
         found["content"] = _to_content(found["content"])
     if isinstance(found.get("timestamp"), str | int | float):
-        found["timestamp"] = to_time(_in_a_zone(found["timestamp"]))
+        found["timestamp"] = to_time(_as_moment(found["timestamp"]))
     changed = {key: fields[key] for key in ("role", "content", "timestamp") if key in fields}
     return found, others | {key: value for key, value in changed.items() if not _is_same(value, found[key])}
 
@@ -119,8 +122,13 @@ def _is_same(given: object, found: object) -> bool:
     return given is found or (type(given) is type(shown) and given == shown)
 
 
-def _in_a_zone(value: object) -> object:
-    """Return the moment of a text without a zone as one of this computer's zone, as `datetime.now()` writes it."""
+def _as_moment(value: object) -> object:
+    """Return a text of digits as the number that it is, and one without a zone as a moment of this computer's zone.
+
+    `datetime.now()` writes the latter.
+    """
+    if isinstance(value, str) and _EPOCH.fullmatch(value):
+        return float(value)
     try:
         moment = datetime.fromisoformat(value) if isinstance(value, str) else None
         return moment.astimezone() if moment is not None and moment.tzinfo is None else value

@@ -6,9 +6,9 @@ import threading
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from memoranda.errors import Closed, InvalidInput, InvalidType, MemorandaError
 from memoranda.messages.message import check_role
@@ -42,14 +42,37 @@ _MAX_METADATA = 50_000
 """Characters. The metadata is written again at every use of the session."""
 
 
+class SessionManager(Protocol):
+    """A `MemoryManager`, as a session needs it."""
+
+    _components: Any
+
+
 class SessionContext:
     """The shared messages, values and records of the agents of one workflow; its short-term data ends with it.
 
-    Created by `create_session`. Safe to share between threads. Every use keeps it open for another
-    `MEMORY_SESSION_TIMEOUT` seconds; after that, and after `end_session`, every call raises `Closed`.
+    Created like `create_session`, with the same arguments. Safe to share between threads. Every use keeps it open for
+    another `MEMORY_SESSION_TIMEOUT` seconds; after that, and after `end_session`, every call raises `Closed`.
     """
 
-    def __init__(self, workflow_id: str, state: WorkflowState, record: SessionRecord, sessions: Sessions) -> None:
+    def __init__(
+        self,
+        workflow_id: str,
+        memory_manager: SessionManager,
+        metadata: Mapping[str, JSON] | None = None,
+        auto_cleanup: bool | None = None,
+    ) -> None:
+        sessions = memory_manager._components.sessions
+        self._open(workflow_id, *sessions.prepare(workflow_id, metadata, auto_cleanup), sessions)
+
+    @classmethod
+    def join(cls, workflow_id: str, state: WorkflowState, record: SessionRecord, sessions: Sessions) -> Self:
+        """Return a session that is open already, for this process."""
+        session = cls.__new__(cls)
+        session._open(workflow_id, state, record, sessions)
+        return session
+
+    def _open(self, workflow_id: str, state: WorkflowState, record: SessionRecord, sessions: Sessions) -> None:
         self.workflow_id = workflow_id
         self.auto_cleanup = record.auto_cleanup
         self._state = state
@@ -73,6 +96,31 @@ class SessionContext:
     @property
     def metadata(self) -> dict[str, JSON]:
         return dict(self._record.metadata)
+
+    @property
+    def is_active(self) -> bool:
+        """Whether it has neither ended nor been cleared."""
+        with self._lock:
+            return self._final is None and self._state.is_open(self._record)
+
+    @property
+    def started_at(self) -> datetime:
+        return self._record.opened_at
+
+    @property
+    def ended_at(self) -> datetime | None:
+        """When `end_session` was called; None while it has not been."""
+        return None if self._final is None else self._final.ended_at
+
+    @property
+    def active_agents(self) -> tuple[str, ...]:
+        """The agents that did something in the workflow."""
+        with self._lock:
+            return (self._final or self._summarize(ended=False)).active_agents
+
+    def get_session_duration(self) -> float:
+        """Return the seconds since it was opened, until its end or now."""
+        return ((self.ended_at or self._sessions.clock()) - self.started_at).total_seconds()
 
     def __enter__(self) -> Self:
         return self
@@ -143,7 +191,9 @@ class SessionContext:
         role = check_role(role)
         text = clean_text(content)
         extra = copy_json_object(None if metadata is None else dict(metadata), "metadata")
-        message = SessionMessage(clean_text(agent_id, "agent_id"), role, text, self._sessions.clock(), extra)
+        message = SessionMessage(
+            clean_text(agent_id, "agent_id"), role, text, self._sessions.clock(), extra, self.workflow_id
+        )
         with self._lock:
             self._ensure_open()
             self._state.add_message(self._sessions.next_timestamp(), self.session_id, message.to_json())
@@ -265,7 +315,10 @@ class Sessions:
         self._last_timestamp = 0
         self._timestamp_lock = threading.Lock()
 
-    def open(self, workflow_id: str, metadata: Mapping[str, JSON] | None, auto_cleanup: bool | None) -> SessionContext:
+    def prepare(
+        self, workflow_id: str, metadata: Mapping[str, JSON] | None, auto_cleanup: bool | None
+    ) -> tuple[WorkflowState, SessionRecord]:
+        """Return what a new session begins with."""
         if auto_cleanup is not None and not isinstance(auto_cleanup, bool):
             raise InvalidType(f"auto_cleanup must be True or False, not {type(auto_cleanup).__name__}")
         extra = copy_json_object(None if metadata is None else dict(metadata), "metadata")
@@ -273,7 +326,7 @@ class Sessions:
             raise InvalidInput(f"metadata takes more than {_MAX_METADATA:,} characters: save it as a value instead")
         clean_up = self._config.auto_cleanup if auto_cleanup is None else auto_cleanup
         record = SessionRecord(uuid.uuid4().hex, self.clock(), extra, auto_cleanup=clean_up)
-        return SessionContext(workflow_id, self._state(workflow_id), record, self)
+        return self._state(workflow_id), record
 
     def share(self, session_id: str) -> SessionContext | None:
         """Return an open session that other processes may use as well; None when it is not open.
@@ -285,7 +338,7 @@ class Sessions:
             return None
         workflow, record = found
         shared = replace(record, process=uuid.uuid4().hex[:12])
-        return SessionContext(workflow, self._state(workflow), shared, self)
+        return SessionContext.join(workflow, self._state(workflow), shared, self)
 
     @staticmethod
     def log_if_abandoned(session: SessionContext) -> bool:
