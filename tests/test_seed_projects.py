@@ -208,7 +208,10 @@ class TestMessageIsADict:
 
     def test_automatic_loop_of_an_agent_survives_a_message_without_text(self, tmp_path: Path) -> None:
         with PersistentMemory(agent_name="a", db_url=f"sqlite:///{tmp_path / 'p.db'}") as memory:
-            memory.save_to_memory(None, ["The sky is blue"])
+            assert memory.save_to_memory(None, ["The sky is blue"], metadata={"turn": 2})["success"]
+            assert not memory.save_to_memory("why", ["The sea is wet"], metadata=5)["success"]  # type: ignore[arg-type]
+            memory.save_to_memory("why", ["The sky is blue at noon", "The grass is green"])
+            assert memory.recall_from_memory(["sky", "grass"], limit=1)["count"] == 2
             for nothing in ("", " ", "\0", [], None, [None], {}, {"role": "user", "content": ""}):
                 assert memory.retrieve(nothing) == ""  # type: ignore[arg-type]
             assert "sky" in memory.retrieve([None, {"role": "user", "content": "the sky?"}])  # type: ignore[list-item]
@@ -282,6 +285,7 @@ class TestAgents:
         found = manager.search_similar("writer", "emails", filter_metadata={"key": "best_practices"})
         assert [(hit["key"], hit["metadata"]["agent_id"]) for hit in found] == [("best_practices", "writer")]
         assert found[0]["similarity_score"] == found[0].score
+        assert datetime.fromisoformat(found[0]["metadata"]["timestamp"]) == found[0].memory.recorded_at
         assert manager.search_similar("writer", "emails", filter_metadata={"key": "other"}) == []
 
     def test_manager_takes_policy_and_length_by_position(self) -> None:
@@ -351,13 +355,35 @@ class TestAgents:
         session.save_agent_memory("writer", "draft", "text")
         session.add_conversation_message("writer", "assistant", "done")
         assert (session.is_active, session.ended_at, session.metadata) == (True, None, {"a": 1})
-        assert session.active_agents == ("writer",)
+        assert session.active_agents == ["writer"]
         assert session.get_conversation_history()[0]["workflow_id"] == "w9"
-        session.end_session()
+        summary = session.end_session()
         assert not session.is_active
         assert session.ended_at is not None
-        assert session.get_session_duration() == (session.ended_at - session.started_at).total_seconds()
-        assert session.active_agents == ("writer",)
+        assert session.get_session_duration() == session.ended_at - session.started_at
+        assert session.active_agents == ["writer"]
+        assert len(session.agent_interactions) == summary["total_interactions"] == 2
+        assert {"agent_id": "writer", "action": "saves"} in session.agent_interactions
+        assert session.get_session_summary() == summary
+        assert manager.clear_session("w9") is True
+
+    def test_workflow_keeps_whatever_an_agent_says(self, manager: MemoryManager) -> None:
+        said: list[tuple[str, Any]] = [
+            ("assistant", ""), ("agent", "ready"), ("tool", {"rows": [1, None]}), ("critic", None),
+            ("developer", "Be brief"),
+        ]  # fmt: skip
+        with create_session("w", manager) as session:
+            for role, content in said:
+                message = session.add_conversation_message("writer", role, content)
+                assert message["content"] == content
+            history = session.get_conversation_history()
+            for wrong in ({"role": "", "content": "x"}, {"role": 5, "content": "x"}, {"role": "user", "content": {1}}):
+                with pytest.raises(memoranda.MemorandaError):
+                    session.add_conversation_message("writer", **wrong)  # type: ignore[arg-type]
+            assert session.get_conversation_history() == history
+        assert [each["content"] for each in json.loads(json.dumps(history))] == [content for _, content in said]
+        assert [each["role"] for each in history] == ["assistant", "agent", "tool", "critic", "system"]
+        assert list(history[0]) == ["agent_id", "role", "content", "timestamp", "metadata", "workflow_id"]
 
     def test_execution_records_and_reports_are_json(self, manager: MemoryManager) -> None:
         manager.save_execution_record("writer", {"status": "success", "output": {"n": 3}})
@@ -367,6 +393,10 @@ class TestAgents:
         assert (plain["record_id"], plain["status"], plain["output"]) == (records[0].id, "success", {"n": 3})
         assert plain["timestamp"] == records[0].recorded_at.isoformat()
         assert json.loads(json.dumps(manager.cleanup_old_memories(30, 0.3, dry_run=True)))["dry_run"] is True
+        assert json.loads(json.dumps([manager.get_execution_stats(), *manager.agents()]))[0]["count"] == 1
+        assert (records + [])[:1] == records[:1] == list(records)  # noqa: RUF005
+        assert records
+        assert not manager.get_execution_records("nobody")
 
     def test_execution_records_have_the_names_of_their_file(self, manager: MemoryManager) -> None:
         record_id = manager.save_execution_record("writer", {"status": "success", "output": 3})
@@ -381,6 +411,24 @@ class TestManager:
         with MemoryManager("persistent", embedder=HashEmbedder()) as manager:
             assert manager.get_memory("Analyzer").retention_policy == "persistent"
         assert not (tmp_path / "persistent").exists()
+
+    def test_manager_in_a_folder_of_its_own(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.chdir(tmp_path)
+        folders: dict[str, Any] = {"storage_dir": Path("data") / "memory", "embeddings_dir": Path("data") / "vectors"}
+        with MemoryManager(**folders, use_redis=False, redis_client=object(), embedder=HashEmbedder()) as manager:
+            assert manager.save("writer", "slogan", "Tea for all", "long_term")
+            assert manager.search_similar("writer", "tea")
+        assert [path.name for path in (tmp_path / "data" / "memory").glob("*.db")] == ["memories.db"]
+        assert [path.name for path in (tmp_path / "data" / "vectors").iterdir()] == ["memories.faiss"]
+        for wrong in ({"use_redis": True, "redis_client": 5}, {**folders, "faiss_index_path": "x"}, {"storage_dir": 5}):
+            with pytest.raises(memoranda.MemorandaError):
+                MemoryManager(**wrong)
+
+    def test_manager_of_the_settings(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("MEMORY_STORAGE_DIR", str(tmp_path / "stored"))
+        with memoranda.create_memory_manager() as manager:
+            assert manager.save("writer", "draft", 1)
+        assert (tmp_path / "stored").is_dir()
 
     @pytest.mark.parametrize("search", [False, True])
     def test_index_file_that_was_named_is_written(self, tmp_path: Path, search: bool) -> None:

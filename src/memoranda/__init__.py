@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from memoranda.items.base import Item, ItemOrder, NamespaceActivity
     from memoranda.llm.base import LLM
     from memoranda.maintenance.base import UpkeepSettings
-    from memoranda.manager.manager import MemoryManager, create_session
+    from memoranda.manager.manager import MemoryManager, create_memory_manager, create_session
     from memoranda.messages.anthropic import format_for_anthropic, from_anthropic, system_text
     from memoranda.messages.content import AgentCallMsg, MessageContent, ToolCallMsg
     from memoranda.messages.message import Message, VendorMessage
@@ -250,6 +250,7 @@ __all__ = [
     "WhyNotStep",
     "Window",
     "__version__",
+    "create_memory_manager",
     "create_session",
     "format_for_anthropic",
     "format_for_openai",
@@ -276,7 +277,7 @@ _HOMES = {
     "memoranda.items.base": "Item ItemOrder NamespaceActivity",
     "memoranda.llm.base": "LLM",
     "memoranda.maintenance.base": "UpkeepSettings",
-    "memoranda.manager.manager": "MemoryManager create_session",
+    "memoranda.manager.manager": "MemoryManager create_memory_manager create_session",
     "memoranda.messages.anthropic": "format_for_anthropic from_anthropic system_text",
     "memoranda.messages.content": "AgentCallMsg MessageContent ToolCallMsg",
     "memoranda.messages.message": "Message VendorMessage",

@@ -60,7 +60,7 @@ class VerificationReport(Record):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class CleanedMemory(Record):
+class CleanedMemory(DictRecord):
     """A memory that a cleanup removes, and why."""
 
     id: int
@@ -138,7 +138,7 @@ class ExecutionPage(display.Shown, list[ExecutionRecord]):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class ExecutionStats(Record):
+class ExecutionStats(DictRecord):
     """The number of executions by status, and their durations in milliseconds."""
 
     count: int
@@ -260,7 +260,7 @@ class History(Record):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class AgentActivity(Record):
+class AgentActivity(DictRecord):
     """How much one agent has written."""
 
     memories: int
@@ -269,23 +269,23 @@ class AgentActivity(Record):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class UserActivity(Record):
+class UserActivity(DictRecord):
     """How much is remembered about one user; nothing about one who has only talked."""
 
     user: str
     memories: int
-    """Memories of every type, archived ones too."""
+    """Memories of every type that have not expired, archived ones too."""
     last_active: datetime
     """When the latest memory or message was stored."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class NameActivity(Record):
+class NameActivity(DictRecord):
     """How much is remembered of one agent, or in one session."""
 
     name: str
     memories: int
-    """Memories of every type, archived ones too."""
+    """Memories of every type that have not expired, archived ones too."""
     last_active: datetime
     """When the latest memory or message was stored."""
 
@@ -441,7 +441,8 @@ class SessionMessage(DictRecord):
 
     agent_id: str
     role: str
-    content: str
+    content: JSON
+    """A text, unless the agent gave another JSON value."""
     timestamp: datetime
     metadata: dict[str, JSON]
     workflow_id: str = ""

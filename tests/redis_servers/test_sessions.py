@@ -99,7 +99,7 @@ def test_processes_share_the_session_of_a_workflow(
             assert contents == [f"{name} {number}" for number in range(20)]
         summary = session.get_session_summary()
         assert (summary.conversation_messages, summary.sessions) == (60, 4)
-    assert manager.clear_session("joined") is False
+    assert manager.get_conversation_history("joined") == []
     assert {session.workflow_id for session in manager.get_sessions()} == {"joined"}
 
 

@@ -52,6 +52,10 @@ class MemoryManager:
         retention_policy: str = "session",
         redactor: Redactor | None = None,
         encryption_key: str | None = None,
+        storage_dir: str | PathLike[str] | None = None,
+        embeddings_dir: str | PathLike[str] | None = None,
+        use_redis: bool | None = None,
+        redis_client: object | None = None,
     ) -> None:
         self._inner = _Sync(
             config,
@@ -67,6 +71,10 @@ class MemoryManager:
             max_messages_per_agent=max_messages_per_agent,
             redactor=redactor,
             encryption_key=encryption_key,
+            storage_dir=storage_dir,
+            embeddings_dir=embeddings_dir,
+            use_redis=use_redis,
+            redis_client=redis_client,
         )
         self._threads = Threads()
         self._shares_threads = False
@@ -255,6 +263,7 @@ class SessionContext:
     get_conversation_history = _off_loop(_SyncSession.get_conversation_history)
     save_execution_record = _off_loop(_SyncSession.save_execution_record)
     get_session_summary = _off_loop(_SyncSession.get_session_summary)
+    get_session_duration = _off_loop(_SyncSession.get_session_duration)
     end_session = _off_loop(_SyncSession.end_session)
 
 

@@ -18,7 +18,7 @@ from memoranda.persistent.backends import EmbeddingBackend
 from memoranda.persistent.base import AnyMessage, NamedMemory, QueryInput, RecallFromMemoryResult, SaveToMemoryResult
 from memoranda.persistent.configs import VectorStoreConfig
 from memoranda.persistent.tools import ParsedToolCall, ToolCall, ToolMessage
-from memoranda.types import Outcome
+from memoranda.types import JSON, Outcome
 
 _Sync = memory.PersistentMemory
 _Result = TypeVar("_Result", SaveToMemoryResult, RecallFromMemoryResult)
@@ -134,12 +134,14 @@ class PersistentMemory(PersistentMemoryBase):
     record = off_loop(_Sync.record, model=True)
     retrieve = off_loop(_Sync.retrieve, model=True)
 
-    async def save_to_memory(self, thinking: str, content: str | Sequence[str]) -> SaveToMemoryResult:
+    async def save_to_memory(
+        self, thinking: str | None, content: str | Sequence[str], metadata: Mapping[str, JSON] | None = None
+    ) -> SaveToMemoryResult:
         """Store these facts for the agent. `success` is true only if all of them are stored."""
-        return await self._run_tool(partial(self._inner.save_to_memory, thinking, content))
+        return await self._run_tool(partial(self._inner.save_to_memory, thinking, content, metadata))
 
     async def recall_from_memory(self, keywords: str | Sequence[str], limit: int = 5) -> RecallFromMemoryResult:
-        """Return the memories for these keywords to the agent, the best of each keyword first."""
+        """Return the memories for these keywords to the agent, at most `limit` for each, the best of each first."""
         return await self._run_tool(partial(self._inner.recall_from_memory, keywords, limit))
 
     async def _run_tool(self, call: Callable[[], _Result]) -> _Result:

@@ -14,7 +14,7 @@ from memoranda.dashboard.results import ConversationPage, ConversationSummary, L
 from memoranda.storage.base import ReadTransaction, chunked
 from memoranda.storage.changes import no_memory
 from memoranda.storage.read import filter_conditions, find_memories, get_memories
-from memoranda.storage.rows import SELECT_MEMORY, from_micros, in_scope, memory_from_row, scope_conditions, to_micros
+from memoranda.storage.rows import SELECT_MEMORY, from_micros, in_scope, memory_from_row, not_expired, scope_conditions
 from memoranda.storage.schema import memories, messages, recalls
 from memoranda.types import AnyUser, ArmScore, Filter, Hit, Memory, Scope, utc_now
 
@@ -64,20 +64,19 @@ def find_by_words(
 
 
 def _state_conditions(state: MemoryState) -> list[ColumnElement[bool]]:
-    expired = and_(_M.expires_at.is_not(None), _M.expires_at <= to_micros(utc_now()))
     holding: dict[MemoryState, list[ColumnElement[bool]]] = {
         "any": [],
         "current": [
             _M.archived_at.is_(None),
             _M.superseded_by.is_(None),
             _M.quarantined_at.is_(None),
-            or_(_M.expires_at.is_(None), _M.expires_at > to_micros(utc_now())),
+            not_expired(utc_now()),
         ],
         "archived": [_M.archived_at.is_not(None)],
         "superseded": [_M.superseded_by.is_not(None)],
         "quarantined": [_M.quarantined_at.is_not(None)],
         "pinned": [_M.pinned == 1],
-        "expired": [expired],
+        "expired": [~not_expired(utc_now())],
     }
     return holding[state]
 

@@ -15,7 +15,7 @@ from itertools import islice
 from typing import Any, Final
 
 import numpy as np
-from sqlalchemy import ColumnElement, func, or_, select, update
+from sqlalchemy import ColumnElement, func, select, update
 
 from memoranda.caches import clear_text_caches
 from memoranda.embedding.vectors import Vectors
@@ -45,7 +45,7 @@ from memoranda.storage.add import insert_changes
 from memoranda.storage.base import Owner, PartitionKey, ReadTransaction, Row, Store, Tenant, Transaction, chunked
 from memoranda.storage.changes import NewMemory, Remove
 from memoranda.storage.read import get_memories, memory_by_key
-from memoranda.storage.rows import from_micros, owner_conditions, stored_name, to_micros
+from memoranda.storage.rows import from_micros, not_expired, owner_conditions, stored_name, to_micros
 from memoranda.storage.schema import memories, vectors
 from memoranda.storage.write import MemoryWrite, apply_changes
 from memoranda.text import content_hash, lexical_keys, query_terms
@@ -249,7 +249,7 @@ class Items:
         return [*_owned(scope), *_between(key_range(prefix)), *self._not_expired()]
 
     def _not_expired(self) -> list[ColumnElement[bool]]:
-        return [or_(_M.expires_at.is_(None), _M.expires_at > to_micros(self._clock()))]
+        return [not_expired(self._clock())]
 
     def _in_order(
         self,

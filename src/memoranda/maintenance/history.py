@@ -29,7 +29,7 @@ class MemoryHistory:
             supersedes=tuple(store.read(lambda tx: read_superseded(tx, scope, memory_id), tenant=scope.tenant)),
             sources=tuple(line for line in lineage if line.derived_id == memory_id),
             derived=tuple(line for line in lineage if line.source_id == memory_id),
-            later=attach_later(store, scope, [Hit(memory, 0.0)])[0][0].later,
+            later=attach_later(store, scope, [Hit(memory, 0.0)], self._clock())[0][0].later,
         )
 
     def archive(self, scope: Scope, memory_id: int) -> Memory:

@@ -135,7 +135,9 @@ def find_repeats(items: Iterable[UpkeepItem], now: datetime, settings: UpkeepSet
             is_turn = memory.message_id is not None
             session = memory.session if is_turn else None
             words = statement_tokens(memory.content)
-            groups[(*owner_key(memory), memory.type, memory.speaker, is_turn, session, words)].append(item)
+            # What lasts is not merged into what expires.
+            kind = (memory.type, memory.expires_at is None)
+            groups[(*owner_key(memory), *kind, memory.speaker, is_turn, session, words)].append(item)
     repeated = [same for group in groups.values() if len(group) > 1 for same in _group_by_times(group)]
     decisions = [decision for group in repeated for decision in _merge_group(group, settings)]
     return sorted(decisions, key=lambda decision: decision.id or 0)

@@ -238,7 +238,7 @@ class UpkeepMethods(ManagerMethods):
         user: str | AnyUser | None = None,
         session: str | None = None,
     ) -> Memory:
-        """Return an archived memory to recall.
+        """Return an archived or expired memory to recall; one that had expired lasts from now on.
 
         Args:
             memory_id: The id of the memory.
@@ -299,9 +299,9 @@ class UpkeepMethods(ManagerMethods):
         from memoranda.storage.read import count_by_user
 
         name = "" if after == "" else clean_text(after, "after")
-        most = check_limit(limit)
+        most, now = check_limit(limit), self._components.clock()
         store = self._components.open().store
-        return store.read(lambda tx: count_by_user(tx, self._tenant, most, name), tenant=self._tenant)
+        return store.read(lambda tx: count_by_user(tx, self._tenant, most, name, now), tenant=self._tenant)
 
     def agents(self, limit: int = 100, after: str = "", *, user: str | AnyUser | None = None) -> list[NameActivity]:
         """Return the agents that have memories or messages, and how many memories, in the order of their names.
@@ -329,9 +329,9 @@ class UpkeepMethods(ManagerMethods):
         from memoranda.storage.read import count_by_name
 
         start = "" if after == "" else clean_text(after, "after")
-        most = check_limit(limit)
+        most, now = check_limit(limit), self._components.clock()
         store = self._components.open().store
-        return store.read(lambda tx: count_by_name(tx, column, scope, most, start), tenant=scope.tenant)
+        return store.read(lambda tx: count_by_name(tx, column, scope, most, start, now), tenant=scope.tenant)
 
     def health(self) -> Health:
         """Return whether everything works, and the versions and settings in use."""

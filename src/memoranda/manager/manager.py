@@ -5,9 +5,10 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import replace
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from memoranda.errors import InvalidType
+from memoranda.errors import InvalidInput, InvalidType
 from memoranda.manager.components import Components, Overrides
 from memoranda.manager.items import ItemMethods
 from memoranda.manager.maintenance import BackupMethods, UpkeepMethods
@@ -62,6 +63,10 @@ class MemoryManager(
         retention_policy: str = "session",
         redactor: Redactor | None = None,
         encryption_key: str | None = None,
+        storage_dir: str | PathLike[str] | None = None,
+        embeddings_dir: str | PathLike[str] | None = None,
+        use_redis: bool | None = None,
+        redis_client: object | None = None,
     ) -> None:
         """Create a manager.
 
@@ -79,6 +84,10 @@ class MemoryManager(
             retention_policy: How long conversations are kept: `single_run`, `session` or `persistent`.
             redactor: Removes secrets from execution records.
             encryption_key: The key of an encrypted database: 64 hexadecimal digits, or a passphrase.
+            storage_dir: The folder that relative database and index paths start from.
+            embeddings_dir: The folder of the search index, in place of `faiss_index_path`.
+            use_redis: Whether short-term values and sessions are in Redis; `MEMORY_USE_REDIS` when None.
+            redis_client: The server for `use_redis`, as a client of redis-py; `MEMORY_REDIS_URL` when None.
         """
         if isinstance(config, str) and config in tuple(RetentionPolicy):
             retention_policy = config
@@ -89,10 +98,16 @@ class MemoryManager(
             settings,
             db_url=url or settings.db_url,
             read_url=None if url else settings.read_url,  # it belongs to the database of the settings
-            faiss_index_path=_path(faiss_index_path, "faiss_index_path") or settings.faiss_index_path,
+            faiss_index_path=_index_path(faiss_index_path, embeddings_dir) or settings.faiss_index_path,
+            storage_dir=_path(storage_dir, "storage_dir") or settings.storage_dir,
+            use_redis=settings.use_redis if use_redis is None else bool(use_redis),
         )
         settings = with_encryption_key(settings, encryption_key)
         self._tenant = clean_text(tenant, "tenant")
+        if short_term is None and redis_client is not None and settings.use_redis:
+            from memoranda.sessions.redis import RedisBackend
+
+            short_term = RedisBackend(redis_client, ttl=settings.short_term_ttl)
         overrides = Overrides(
             embedder, index, llm, short_term, clock, retention_policy, max_messages_per_agent, redactor
         )
@@ -123,6 +138,20 @@ def _path(value: object, name: str) -> str | None:
     if value is None or isinstance(value, str | PathLike):
         return None if value is None else str(value)
     raise InvalidType(f"{name} must be a path or a URL like sqlite:///memories.db, not {type(value).__name__}")
+
+
+def _index_path(file: object, folder: object) -> str | None:
+    path = _path(folder, "embeddings_dir")
+    if path is None:
+        return _path(file, "faiss_index_path")
+    if file is not None:
+        raise InvalidInput("give either faiss_index_path or embeddings_dir, not both")
+    return str(Path(path).absolute() / "memories.faiss")
+
+
+def create_memory_manager(redis_client: object | None = None) -> MemoryManager:
+    """Return a manager with the settings of the environment; `redis_client` counts with `MEMORY_USE_REDIS`."""
+    return MemoryManager(redis_client=redis_client)
 
 
 def create_session(

@@ -123,7 +123,7 @@ class MemoryMethods(RecallMethods):
         user: str | AnyUser | None = None,
         session: str | None = None,
     ) -> Memory:
-        """Return a memory; raise `NotFound` when the scope has none with this id.
+        """Return a memory, archived and expired ones too; raise `NotFound` when the scope has none with this id.
 
         Args:
             memory_id: The id of the memory.

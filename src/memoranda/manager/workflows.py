@@ -110,7 +110,7 @@ class WorkflowMethods(ManagerMethods):
         return self._components.sessions.history(workflow_id, limit)
 
     def clear_session(self, workflow_id: str) -> bool:
-        """End a workflow's sessions and delete their data; return False when there was none."""
+        """End a workflow's sessions and delete their data; return True once none is left. A failure raises."""
         return self._components.sessions.clear(workflow_id)
 
     def get_sessions(self, workflow_id: str | None = None, limit: int = 50, offset: int = 0) -> list[SessionSummary]:

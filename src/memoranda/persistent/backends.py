@@ -28,7 +28,7 @@ from memoranda.messages.message import Message
 from memoranda.messages.openai import format_for_openai
 from memoranda.persistent.base import BackendHit, EarlierWinner, MemoryNames, RecordOptions, SaveToMemoryResult
 from memoranda.recall.render import render_context
-from memoranda.types import FloatArray, Hit, Memory, MemoryType, Outcome, Outcomes, Recall, Status
+from memoranda.types import JSON, FloatArray, Hit, Memory, MemoryType, Outcome, Outcomes, Recall, Status
 
 EmbeddingBackend: TypeAlias = object
 """A model's name, an `Embedder`, or an object with `embed_documents` and `embed_query`, `embed`, or `encode`.
@@ -224,8 +224,7 @@ class Mem0Backend:
         found = Recall(hits, uuid.uuid4().hex, query, hits[0].score if hits else 0.0)
         return render_context(found, budget, datetime.now(UTC))
 
-    def save(self, contents: Sequence[str], thinking: str) -> SaveToMemoryResult:
-        metadata = {"thinking": thinking} if thinking.strip() else {}
+    def save(self, contents: Sequence[str], metadata: dict[str, JSON]) -> SaveToMemoryResult:
         messages = [{"role": "user", "content": text} for text in contents]
         with _translate_errors():
             rows = _get_results(self._memory.add(messages, **self._scope, metadata=metadata, infer=False))

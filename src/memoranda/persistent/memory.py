@@ -50,7 +50,7 @@ from memoranda.recall.render import render_context, sanitize_name, sanitize_text
 from memoranda.remember.new_memory import spoken_text
 from memoranda.text import check_unicode, clean_text
 from memoranda.types import JSON, Hit, MemoryType, Outcome, Outcomes, Recall
-from memoranda.validation import check_integer, check_limit, check_name, check_writable_type
+from memoranda.validation import check_integer, check_limit, check_name, check_writable_type, copy_json_object
 
 MAX_QUERY_LENGTH = 2_000
 """Characters at the end of a conversation that are used as the query: what came before is not what is asked now."""
@@ -290,21 +290,26 @@ class PersistentMemory(PersistentMemoryBase):
         winners = [winner for winner in _to_winners(previous_winners) if winner.agent != self.agent_name]
         return self._backend.context(text, limit, budget, winners) if text else ""
 
-    def save_to_memory(self, thinking: str | None, content: str | Sequence[str]) -> SaveToMemoryResult:
+    def save_to_memory(
+        self, thinking: str | None, content: str | Sequence[str], metadata: Mapping[str, JSON] | None = None
+    ) -> SaveToMemoryResult:
         """Store these facts for the agent. `success` is true only if all of them are stored."""
         try:
             reason = "" if thinking is None else check_string(thinking, "thinking")
-            return self._backend.save(check_texts(content, "content"), reason)
+            extra = copy_json_object(metadata, "metadata")
+            return self._backend.save(
+                check_texts(content, "content"), extra | ({"thinking": reason} if reason.strip() else {})
+            )
         except Exception as error:  # noqa: BLE001 - the agent reads the failure in the result, and it is logged
             _log_failure("save_to_memory", error)
             return SaveToMemoryResult(success=False, message=f"Nothing was saved: {error}", memory_ids=[])
 
     def recall_from_memory(self, keywords: str | Sequence[str], limit: int = 5) -> RecallFromMemoryResult:
-        """Return the memories for these keywords to the agent, the best of each keyword first."""
+        """Return the memories for these keywords to the agent, at most `limit` for each, the best of each first."""
         try:
             limit = check_limit(limit)
             found = [self._backend.search(keyword, limit) for keyword in check_texts(keywords, "keywords")]
-            memories = [hit.text for hit in _interleave(found)[:limit]]
+            memories = [hit.text for hit in _interleave(found)]
             return RecallFromMemoryResult(success=True, memories=memories, count=len(memories))
         except Exception as error:  # noqa: BLE001 - the agent reads the failure in the result, and it is logged
             _log_failure("recall_from_memory", error)
@@ -409,9 +414,8 @@ class ManagerBackend:
         together = Recall(tuple(hits), own.recall_id, query, max(answerable))
         return render_context(together, budget, datetime.now(UTC))
 
-    def save(self, contents: Sequence[str], thinking: str) -> SaveToMemoryResult:
+    def save(self, contents: Sequence[str], metadata: dict[str, JSON]) -> SaveToMemoryResult:
         names = self._names
-        metadata: dict[str, JSON] = {"thinking": thinking} if thinking.strip() else {}
         outcomes = self._manager.remember(
             list(contents),
             agent=names.agent,

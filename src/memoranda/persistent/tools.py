@@ -41,7 +41,7 @@ _TOOLS: dict[str, tuple[str, dict[str, JSON], list[JSON]]] = {
                 "type": "integer",
                 "minimum": 1,
                 "maximum": MAX_RECALL_LIMIT,
-                "description": "Maximum number of memories.",
+                "description": "Maximum number of memories for each keyword.",
             },
         },
         ["keywords"],

@@ -16,6 +16,7 @@ from typing import Final
 from memoranda.errors import NotFound
 from memoranda.facts import Fact, FactConflict, FactValue
 from memoranda.storage.base import Store
+from memoranda.storage.claim_resolution import made_by
 from memoranda.storage.claims import (
     ANY_ATTRIBUTE,
     Claim,
@@ -25,9 +26,8 @@ from memoranda.storage.claims import (
     fold,
     owner_of,
     slot_of,
-    voice_of,
 )
-from memoranda.storage.past import reworded_since
+from memoranda.storage.past import TimeView, reworded_since
 from memoranda.storage.supersession import MadeClaim, fold_value, replay, told_at
 from memoranda.text import query_terms
 from memoranda.types import JSON, Clock, Memory, Scope, trust_rank
@@ -62,7 +62,7 @@ class _Known:
 
     @property
     def made(self) -> MadeClaim:
-        return MadeClaim(self.memory.id, self.claim, voice_of(self.memory))
+        return made_by(self.memory, self.claim)
 
     @property
     def standing(self) -> tuple[int, bool]:
@@ -147,13 +147,12 @@ class Facts:
                 yield slot
 
     def _claims(self, scope: Scope, known_at: datetime | None) -> list[StoredClaim]:
-        now = self._clock()
-        found = self._store.read(lambda tx: claims_in_scope(tx, scope), tenant=scope.tenant)
-        stored = [each for each in found if not each.memory.has_expired(now)]
+        latest = TimeView(self._clock(), known_at=known_at).latest
+        stored = self._store.read(lambda tx: claims_in_scope(tx, scope, latest), tenant=scope.tenant)
         if known_at is None:
             return stored
-        reworded = self._store.read(lambda tx: reworded_since(tx, scope, known_at), tenant=scope.tenant)
-        reworded = [memory for memory in reworded if not memory.has_expired(now)]
+        found = self._store.read(lambda tx: reworded_since(tx, scope, known_at), tenant=scope.tenant)
+        reworded = [memory for memory in found if not memory.has_expired(latest)]
         changed = {memory.id for memory in reworded}
         kept = [each for each in stored if each.memory.recorded_at <= known_at and each.memory.id not in changed]
         return kept + [claim for memory in reworded for claim in self._read_claims(memory)]
@@ -173,8 +172,7 @@ def _shared_slot(stored: StoredClaim) -> bytes:
 
 def _resolve(stored: Sequence[StoredClaim]) -> list[_Known]:
     claims = [each.as_made() for each in stored]
-    made = [MadeClaim(each.memory.id, claim, voice_of(each.memory)) for each, claim in zip(stored, claims, strict=True)]
-    found = replay(made)
+    found = replay([made_by(each.memory, claim) for each, claim in zip(stored, claims, strict=True)])
     return [
         _Known(claim, each.memory, start or claim.valid_from, claim.valid_to if ending is None else ending.at)
         for each, claim, start, ending in zip(stored, claims, found.starts, found.endings, strict=True)

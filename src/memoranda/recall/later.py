@@ -12,6 +12,7 @@ from memoranda.storage.base import Store
 from memoranda.storage.claim_resolution import BY_MEANING, CONTRADICTS, FOLLOWS, SUPERSEDES
 from memoranda.storage.claims import DISPUTED, FOLLOWED, claims_in, enders_of
 from memoranda.storage.lifecycle import read_followers, read_opposed
+from memoranda.storage.past import TimeView
 from memoranda.types import Hit, Memory, Scope
 
 _PAST: Final = re.compile(
@@ -69,12 +70,13 @@ def attach_later(
     store: Store,
     scope: Scope,
     hits: Sequence[Hit],
+    now: datetime,
     known_at: datetime | None = None,
     as_of: datetime | None = None,
 ) -> tuple[list[Hit], WeakPairs]:
     """Return the hits with what was said later about the same thing, or against it; and which of these pairs are weak.
 
-    Only what was known at the one time counts, and what had begun to be true at the other.
+    Only what had not expired and was known counts, and what had begun to be true at `as_of`.
     """
     marked = [hit.id for hit in hits if hit.memory.notes.keys() & (FOLLOWED, DISPUTED) or enders_of(hit.memory)]
     if not marked:
@@ -82,7 +84,8 @@ def attach_later(
     newer_ids = store.read(lambda tx: read_followers(tx, marked, (FOLLOWS, SUPERSEDES)), tenant=scope.tenant)
     against_ids = store.read(lambda tx: read_opposed(tx, marked, CONTRADICTS), tenant=scope.tenant)
     wanted = sorted({other for ids in (*newer_ids.values(), *against_ids.values()) for other in ids})
-    read = (memory for memory in store.get(scope, wanted) if memory and _counts(memory, known_at))
+    view = TimeView(now, as_of, known_at)
+    read = (memory for memory in store.get(scope, wanted) if memory and _counts(memory, view))
     found = {memory.id: memory for memory in read if as_of is None or is_true_at(memory, as_of)}
     weak = {
         (newer, older): strength
@@ -148,9 +151,9 @@ def put_newer_first(
     return ordered
 
 
-def _counts(memory: Memory, known_at: datetime | None) -> bool:
-    visible = memory.archived_at is None and memory.quarantined_at is None
-    return visible and (known_at is None or memory.recorded_at <= known_at)
+def _counts(memory: Memory, view: TimeView) -> bool:
+    hidden = memory.archived_at is not None or memory.quarantined_at is not None or memory.has_expired(view.latest)
+    return not hidden and (view.known_at is None or memory.recorded_at <= view.known_at)
 
 
 def is_true_at(memory: Memory, moment: datetime) -> bool:

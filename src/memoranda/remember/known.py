@@ -76,7 +76,8 @@ class KnownFinder:
         if not compared:
             return marked, Known()
         # A statement that was followed by another one is new when it is made again.
-        memories = {each: found[each] for each in sorted(same) if each in found and FOLLOWED not in found[each].notes}
+        stated = {each: found[each] for each in sorted(same) if each in found and FOLLOWED not in found[each].notes}
+        memories = {each: memory for each, memory in stated.items() if options.may_repeat(memory)}
         known = ((memory.id, utterance_of_memory(memory, scope)) for memory in memories.values())
         return marked, Known(KnownTextIndex(known, known_terms), memories, seq)
 

@@ -76,8 +76,12 @@ class Memories:
         return _stored(self._write([new])[0])
 
     def get(self, scope: Scope, memory_id: int) -> Memory:
+        """Return a memory, archived or expired too: its id opens it, so that it can be restored or forgotten.
+
+        A value under a key is gone once it has expired.
+        """
         memory = self._store.get(scope, [memory_id])[0]
-        if memory is None or memory.has_expired(self._clock()):
+        if memory is None or (memory.key is not None and memory.has_expired(self._clock())):
             raise no_memory(scope, memory_id)
         self._vectors.attach_stored([memory])
         return memory
@@ -195,7 +199,10 @@ class Memories:
     def related(self, scope: Scope, memory_id: int, kind: str | None, depth: int) -> list[Related]:
         self.get(scope, memory_id)
         levels = check_integer(depth, "depth", maximum=10)
-        return self._store.read(lambda tx: related_memories(tx, scope, memory_id, kind, levels), tenant=scope.tenant)
+        now = self._clock()
+        return self._store.read(
+            lambda tx: related_memories(tx, scope, memory_id, kind, levels, now), tenant=scope.tenant
+        )
 
     def cleanup(self, scope: Scope, max_age: timedelta, min_importance: float, dry_run: bool) -> CleanupReport:
         """Remove memories older than `max_age` with an importance below the minimum."""

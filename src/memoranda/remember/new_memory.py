@@ -13,7 +13,7 @@ from memoranda.redaction import default_redactor
 from memoranda.remember.base import Utterance
 from memoranda.storage.changes import NewMemory, StoredMessage, StoredTurn
 from memoranda.text import clean_text, content_hash, lexical_keys
-from memoranda.types import JSON, MemoryType, Scope, trust_rank
+from memoranda.types import JSON, Memory, MemoryType, Scope, trust_rank
 from memoranda.validation import (
     check_datetime,
     check_fraction,
@@ -54,6 +54,15 @@ class WriteOptions:
     """Whether every message becomes a memory, without the gate."""
     ttl: timedelta | None = None
     """After what time the memories expire; None for what their type says."""
+
+    @property
+    def lasts(self) -> bool:
+        """Whether the memories of the call do not expire."""
+        return self.ttl is None and self.type not in EXPIRING
+
+    def may_repeat(self, known: Memory) -> bool:
+        """Return whether a text may be a duplicate of a known one: what lasts does not repeat what expires."""
+        return known.expires_at is None or not self.lasts
 
 
 def check_options(

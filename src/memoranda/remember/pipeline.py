@@ -390,8 +390,9 @@ class _DuplicateFinder:
     options: WriteOptions
 
     def __call__(self, changes: Sequence[Change], stored: Sequence[Memory]) -> Duplicates:
-        current = {memory.id: memory for memory in stored if _is_current(memory, self.options.now)}
-        scope = self.options.scope
+        options = self.options
+        current = {each.id: each for each in stored if _is_current(each, options.now) and options.may_repeat(each)}
+        scope = options.scope
         texts = KnownTextIndex((memory.id, utterance_of_memory(memory, scope)) for memory in current.values())
         duplicates: Duplicates = {}
         for position, change in enumerate(changes):

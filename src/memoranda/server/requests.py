@@ -363,8 +363,8 @@ class OpenSessionRequest(RequestModel):
 
 class SessionMessageRequest(RequestModel):
     agent_id: Name = Field(examples=["writer"])
-    role: Role = Field(examples=["assistant"])
-    content: Text = Field(examples=["The draft is ready"])
+    role: Name = Field(examples=["assistant"])
+    content: Any = Field(examples=["The draft is ready"])
     metadata: Metadata | None = None
 
 

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from memoranda.errors import Closed, InvalidInput, InvalidType, MemorandaError
-from memoranda.messages.message import check_role
+from memoranda.messages.message import Message, check_role
 from memoranda.results import SessionMessage, SessionSummary
 from memoranda.sessions.base import is_short_term
 from memoranda.sessions.workflow_state import (
@@ -29,7 +29,15 @@ from memoranda.sessions.workflow_state import (
 )
 from memoranda.text import clean_text
 from memoranda.types import JSON, Clock, MemoryType
-from memoranda.validation import check_integer, check_limit, check_name, check_offset, copy_json_object, encode_json
+from memoranda.validation import (
+    check_integer,
+    check_limit,
+    check_name,
+    check_offset,
+    copy_json,
+    copy_json_object,
+    encode_json,
+)
 
 if TYPE_CHECKING:
     from memoranda.executions.executions import Executions
@@ -114,14 +122,27 @@ class SessionContext:
         return None if self._final is None else self._final.ended_at
 
     @property
-    def active_agents(self) -> tuple[str, ...]:
+    def active_agents(self) -> list[str]:
         """The agents that did something in the workflow."""
-        with self._lock:
-            return (self._final or self._summarize(ended=False)).active_agents
+        return list(self._latest_summary().active_agents)
 
-    def get_session_duration(self) -> float:
-        """Return the seconds since it was opened, until its end or now."""
-        return ((self.ended_at or self._sessions.clock()) - self.started_at).total_seconds()
+    @property
+    def agent_interactions(self) -> list[dict[str, str]]:
+        """Each thing that an agent did in the workflow: its `agent_id` and its `action`."""
+        return [
+            {"agent_id": agent, "action": action}
+            for agent, actions in self._latest_summary().activity.items()
+            for action, count in actions.items()
+            for _ in range(count)
+        ]
+
+    def _latest_summary(self) -> SessionSummary:
+        with self._lock:
+            return self._final or self._summarize(ended=False)
+
+    def get_session_duration(self) -> timedelta:
+        """Return the time since it was opened, until its end or now."""
+        return (self.ended_at or self._sessions.clock()) - self.started_at
 
     def __enter__(self) -> Self:
         return self
@@ -179,18 +200,18 @@ class SessionContext:
         return self._sessions.values.retrieve(agent_id, key, MemoryType.LONG_TERM, session=self.workflow_id)
 
     def add_conversation_message(
-        self, agent_id: str, role: str, content: str, metadata: Mapping[str, JSON] | None = None
+        self, agent_id: str, role: str, content: JSON, metadata: Mapping[str, JSON] | None = None
     ) -> SessionMessage:
         """Add a message to the workflow's conversation and return it.
 
         Args:
             agent_id: Who says it.
-            role: `system`, `user`, `assistant` or `tool`; `developer` becomes `system`.
-            content: The text.
+            role: `system`, `user`, `assistant` or `tool`, or what the agents agree on; `developer` becomes `system`.
+            content: The text, which may be empty, or any other JSON value.
             metadata: Anything else to keep with the message.
         """
-        role = check_role(role)
-        text = clean_text(content)
+        role = check_role(role) if Message.is_valid_role(role) else clean_text(role, "role")
+        text = copy_json(content, "content")
         extra = copy_json_object(None if metadata is None else dict(metadata), "metadata")
         message = SessionMessage(
             clean_text(agent_id, "agent_id"), role, text, self._sessions.clock(), extra, self.workflow_id
@@ -218,8 +239,10 @@ class SessionContext:
         return record_id
 
     def get_session_summary(self) -> SessionSummary:
-        """Return the agents, actions and duration of all sessions of this workflow."""
+        """Return the agents, actions and duration of all sessions of this workflow; after the end, the last summary."""
         with self._lock:
+            if self._final is not None:
+                return self._final
             self._ensure_open()
             self._renew()
             return self._summarize(ended=False)
@@ -363,7 +386,8 @@ class Sessions:
 
     def clear(self, workflow_id: str) -> bool:
         with self.lock:
-            return self._state(workflow_id).clear()
+            self._state(workflow_id).clear()
+        return True
 
     def count_open(self) -> int:
         return count_open(self._store(), self._tenant)

@@ -41,8 +41,9 @@ class RedisBackend:
     noeviction`, the default of Redis).
 
     Args:
-        url: One server (`redis://`, `rediss://`, `unix://`), or some nodes of a cluster
-            (`redis+cluster://host:port,host:port`, `rediss+cluster://`).
+        url: One server (`redis://`, `rediss://`, `unix://`), some nodes of a cluster
+            (`redis+cluster://host:port,host:port`, `rediss+cluster://`), or a client of redis-py for one server, whose
+            address and password are used.
         prefix: What every key starts with; programs with the same prefix share their values.
         ttl: Seconds that a value is kept by default.
         timeout: Seconds to wait for the server.
@@ -50,7 +51,7 @@ class RedisBackend:
 
     def __init__(
         self,
-        url: str = DEFAULT_URL,
+        url: str | object = DEFAULT_URL,
         *,
         prefix: str = "memoranda:",
         ttl: float = DEFAULT_TTL,
@@ -157,17 +158,18 @@ class _RedisConnection(Protocol):
 class RedisClient:
     """Runs commands and scripts with redis-py; reconnects by itself when the server is back."""
 
-    def __init__(self, url: str, timeout: float) -> None:
-        if not isinstance(url, str):
-            raise InvalidType(f"the Redis URL must be a string, not {type(url).__name__}")
+    def __init__(self, url: str | object, timeout: float) -> None:
+        pool = getattr(url, "connection_pool", None)
+        if not isinstance(url, str) and not hasattr(pool, "connection_kwargs"):
+            raise InvalidType(f"the Redis URL must be a string or a client of redis-py, not {type(url).__name__}")
         if not timeout > 0:
             raise InvalidInput(f"timeout is {timeout} seconds: give more than 0")
-        self.safe_url = mask_password(url)
-        self._cluster = "+cluster:" in url
+        self.safe_url = mask_password(url) if isinstance(url, str) else _describe(pool)
+        self._cluster = isinstance(url, str) and "+cluster:" in url
         self._closed = False
         self._unknown_script, self._redis_errors = _import_errors()
         try:
-            self._client = _open_client(url, timeout)
+            self._client = _open_client(url, timeout) if isinstance(url, str) else _open_like(pool)
             self._execute: Callable[..., Any] = self._client.execute_command
             self._execute("PING")
         except self._redis_errors as error:
@@ -271,6 +273,20 @@ def _open_client(url: str, timeout: float) -> _RedisConnection:
     if scheme.endswith("+cluster"):
         return cast(_RedisConnection, RedisCluster(**_cluster_nodes(url), **options))
     return cast(_RedisConnection, Redis.from_url(url, **options))
+
+
+def _describe(pool: Any) -> str:
+    settings = pool.connection_kwargs
+    address = settings.get("path") or f"{settings.get('host', 'localhost')}:{settings.get('port', 6379)}"
+    return f"redis://{address}/{settings.get('db', 0)}"
+
+
+def _open_like(pool: Any) -> _RedisConnection:
+    """Return a client of our own for the server of another one, which may decode what it receives."""
+    from redis import ConnectionPool, Redis
+
+    settings = {**pool.connection_kwargs, "decode_responses": False}
+    return cast(_RedisConnection, Redis(connection_pool=ConnectionPool(pool.connection_class, **settings)))
 
 
 def _cluster_nodes(url: str) -> dict[str, Any]:

@@ -211,9 +211,11 @@ class Values:
         scope = make_scope(self._tenant, clean_text(agent, "agent_id"), session=session)
         # As metadata, so that `search_similar(filter_metadata=…)` selects by it.
         kinds = {"type": str(kind), "memory_type": str(kind)}
-        labels = {**_fields_of(copy), "key": name, "agent_id": scope.agent, **kinds, WORKFLOW: session}
+        now = self._clock()
+        own = {"key": name, "agent_id": scope.agent, **kinds, WORKFLOW: session}
+        labels = {"timestamp": now.isoformat(), **_fields_of(copy), **own}
         metadata = {label: value for label, value in labels.items() if value is not None}
-        options = check_options(scope, self._clock(), self._short_term_ttl, type=kind, source="save", metadata=metadata)
+        options = check_options(scope, now, self._short_term_ttl, type=kind, source="save", metadata=metadata)
         self._memories().save(options, name, copy, value_to_text(name, copy))
         return True
 

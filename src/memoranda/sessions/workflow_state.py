@@ -180,12 +180,12 @@ class WorkflowState:
         values = self._store.get(self._shared, keys) if keys else {}
         return [SessionMessage.from_json(cast("dict[str, Any]", value)) for value in values.values()]
 
-    def clear(self) -> bool:
-        """Remove the workflow's data and end its sessions; return whether there was any data."""
+    def clear(self) -> None:
+        """Remove the workflow's data and end its sessions."""
         session_ids = [key.removeprefix(_MEMBER) for key in self._keys(_MEMBER)]
         if session_ids:
             self._store.delete(self._register, session_ids)
-        return self._store.clear(self._all) > 0
+        self._store.clear(self._all)
 
     def _keys(self, *prefixes: str) -> list[str]:
         return [key for key in self._store.keys(self._shared) if key.startswith(prefixes)]

@@ -56,7 +56,7 @@ def add_memories(tx: Transaction, new: Sequence[NewMemory]) -> list[Outcome]:
         for turn in each.before:
             log.add(turn, each.recorded_at)
         message_id = each.message.message_id if each.message else None
-        found = next((key for key in each_keys if key in known), None)
+        found = next((key for key in each_keys if key in known and _covers(known[key], each, key[0])), None)
         if found is not None:
             outcomes.append(_known_outcome(known[found], _REASONS[found[0]], message_id))
             continue
@@ -82,6 +82,11 @@ def _new_outcome(memory: Memory, message_id: str | None) -> Outcome:
     if memory.quarantined_at is None:
         return Outcome("stored", memory, message_id=message_id)
     return Outcome("quarantined", memory, quarantine_reason(memory), message_id)
+
+
+def _covers(known: Memory, new: NewMemory, kind: _Kind) -> bool:
+    """Return whether nothing is lost without the new one: a text that lasts does not repeat one that expires."""
+    return kind != "text" or new.expires_at is not None or known.expires_at is None
 
 
 def _known_outcome(memory: Memory, reason: str, message_id: str | None) -> Outcome:
@@ -130,9 +135,10 @@ def _find_known(tx: Transaction, keys: Sequence[DedupKey]) -> dict[DedupKey, Mem
                 query = query.where(in_tenants, memories.c.message_id.is_(None), _still_holds(tx.at))
             for row in tx.execute(query):
                 memory = memory_from_row(row)
-                known.setdefault(_stored_key(kind, memory, row[-1]), memory)
-                if kind == "text":
-                    known.setdefault(_stored_key(kind, memory, row[-1], memory.valid_from.date()), memory)
+                days = (None, memory.valid_from.date()) if kind == "text" else (None,)
+                for key in (_stored_key(kind, memory, row[-1], day) for day in days):
+                    if key not in known or (known[key].expires_at is not None and memory.expires_at is None):
+                        known[key] = memory
     return known
 
 

@@ -53,7 +53,6 @@ from memoranda.storage.claims import (
 )
 from memoranda.storage.message_log import read_before
 from memoranda.storage.read import ids_of_message, latest_ids
-from memoranda.storage.rows import from_micros
 from memoranda.storage.supersession import (
     Ending,
     MadeClaim,
@@ -103,8 +102,7 @@ def resolve_new(tx: Transaction, outcome: Outcome, new: NewMemory) -> Outcome:
         replaced = resolve_slots(tx, slots_of(tx, owner_of(memory), [memory.id]), by=memory.id)
         memory = lifecycle.read_memory(tx, memory.id)
     else:
-        voice = voice_of(memory)
-        made = [(MadeClaim(memory.id, claim, voice), others) for claim, others in stored]
+        made = [(made_by(memory, claim), others) for claim, others in stored]
         replaced = {ended for claim, others in made for ended in _apply(tx, claim, others)}
     dispute_other_agents(tx, memory)
     if memory.superseded_by is not None:
@@ -133,7 +131,12 @@ def _apply(tx: Transaction, new: MadeClaim, others: Sequence[StoredClaim]) -> se
 
 def to_made(stored: StoredClaim) -> MadeClaim:
     """Return a stored claim as its memory made it, with whose words it is."""
-    return MadeClaim(stored.memory.id, stored.as_made(), voice_of(stored.memory))
+    return made_by(stored.memory, stored.as_made())
+
+
+def made_by(memory: Memory, claim: Claim) -> MadeClaim:
+    """Return a claim of a memory with whose words it is, and for how long."""
+    return MadeClaim(memory.id, claim, voice_of(memory), memory.expires_at)
 
 
 def follow(tx: Transaction, memory_id: int, older: Iterable[int], strength: float = 1.0) -> None:
@@ -155,7 +158,7 @@ def dispute_other_agents(tx: Transaction, memory: Memory) -> None:
         return
     for position, claim in enumerate(claims_in(memory.notes)):
         slots = slots_of_other_agents(tx, owner_of(memory), claims_of(memory)[position])
-        made = MadeClaim(memory.id, claim, voice_of(memory))
+        made = made_by(memory, claim)
         for other in claims_in_slots(tx, slots):
             holds = claims_of(other.memory)[other.position]["valid_to"] is None
             if holds and relate_made(to_made(other), made) == "contradict":
@@ -199,14 +202,10 @@ def clear_marks(tx: Transaction, ids: Collection[int]) -> None:
 
 
 def resolve_slots(tx: Transaction, slots: Collection[bytes], by: int | None = None) -> set[int]:
-    """Decide again what holds in these slots, from the stored claims; return the memories that `by` replaces.
-
-    What has expired ends nothing any more.
-    """
+    """Decide again what holds in these slots, from the stored claims; return the memories that `by` replaces."""
     if not slots:
         return set()
-    now = from_micros(tx.at)
-    stored = [each for each in claims_in_slots(tx, slots) if not each.memory.has_expired(now)]
+    stored = claims_in_slots(tx, slots)
     memories = {each.memory.id: each.memory for each in stored}
     endings: dict[int, dict[int, Ending | None]] = {}
     starts: dict[int, dict[int, datetime | None]] = {}

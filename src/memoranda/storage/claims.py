@@ -19,7 +19,15 @@ from sqlalchemy import Boolean, delete, literal_column, select, update
 
 from memoranda.storage.base import ReadTransaction, Row, Transaction, chunked
 from memoranda.storage.dialects import by_dialect
-from memoranda.storage.rows import MEMORY_COLUMNS, SELECT_MEMORY, in_scope, memory_from_row, stored_name, to_json
+from memoranda.storage.rows import (
+    MEMORY_COLUMNS,
+    SELECT_MEMORY,
+    in_scope,
+    memory_from_row,
+    not_expired,
+    stored_name,
+    to_json,
+)
 from memoranda.storage.schema import claims, counters, memories
 from memoranda.text import Span
 from memoranda.types import JSON, Memory, Scope
@@ -301,9 +309,9 @@ _SHAPES: Final = {
 """By which a value of a shape is found in a text: a number may be meant by any digits."""
 
 
-def claims_in_scope(tx: ReadTransaction, scope: Scope) -> list[StoredClaim]:
-    """Return the claims of all memories of a scope that take part in recall, ended ones included."""
-    visible = (_M.archived_at.is_(None), _M.quarantined_at.is_(None))
+def claims_in_scope(tx: ReadTransaction, scope: Scope, at: datetime) -> list[StoredClaim]:
+    """Return the claims of all memories of a scope that take part in recall at a time, ended ones included."""
+    visible = (_M.archived_at.is_(None), _M.quarantined_at.is_(None), not_expired(at))
     return [_stored_claim(row) for row in tx.execute(_SELECT_STORED.where(*in_scope(scope), *visible))]
 
 

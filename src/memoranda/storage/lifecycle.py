@@ -23,6 +23,7 @@ from memoranda.storage.rows import (
     in_scope,
     memory_from_row,
     micros_or_none,
+    not_expired,
     to_json,
     to_micros,
 )
@@ -56,9 +57,13 @@ def derive(tx: Transaction, change: Derive) -> Outcome:
 
 
 def archive(tx: Transaction, change: Archive) -> Outcome:
+    """Archive memories, or restore them: what had expired is restored for good."""
     restores = change.at is None
     unmarked = _M.archived_at.is_not(None) if restores else _M.archived_at.is_(None)
     values = {"archived_at": micros_or_none(change.at), "archive_reason": None}
+    if restores:
+        values["expires_at"] = case((not_expired(from_micros(tx.at)), _M.expires_at), else_=None)
+        unmarked = or_(unmarked, ~not_expired(from_micros(tx.at)))
     ids = _update(tx, change.scope, change.ids, [unmarked], values)
     if change.reasons:
         reasons = dict(zip(change.ids, change.reasons, strict=True))

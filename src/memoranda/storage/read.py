@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Sequence
+from datetime import datetime
 from functools import partial
 from typing import Any, Final
 
@@ -18,6 +19,7 @@ from memoranda.storage.rows import (
     from_micros,
     in_scope,
     memory_from_row,
+    not_expired,
     owner_conditions,
     scope_columns,
     scope_conditions,
@@ -104,39 +106,51 @@ def _has_many(tx: ReadTransaction, tenant: str) -> bool:
     return int(tx.execute(own).scalar_one()) * 10 >= int(tx.execute(newest).scalar_one())
 
 
-def count_by_user(tx: ReadTransaction, tenant: str, limit: int, after: str) -> list[UserActivity]:
+def count_by_user(tx: ReadTransaction, tenant: str, limit: int, after: str, at: datetime) -> list[UserActivity]:
     """Return who has memories or messages, in the order of their names, after this name."""
-    found = _count_by(tx, "user", Scope(tenant, user=ANY), limit, after)
+    found = _count_by(tx, "user", Scope(tenant, user=ANY), limit, after, at)
     return [UserActivity(name, count, from_micros(last)) for name, count, last in found]
 
 
-def count_by_name(tx: ReadTransaction, column: str, scope: Scope, limit: int, after: str) -> list[NameActivity]:
+def count_by_name(
+    tx: ReadTransaction, column: str, scope: Scope, limit: int, after: str, at: datetime
+) -> list[NameActivity]:
     """Return which agents or sessions, by the name of the column, have memories or messages in a scope."""
-    found = _count_by(tx, column, scope, limit, after)
+    found = _count_by(tx, column, scope, limit, after, at)
     return [NameActivity(name, count, from_micros(last)) for name, count, last in found]
 
 
-def _count_by(tx: ReadTransaction, column: str, scope: Scope, limit: int, after: str) -> list[tuple[str, int, int]]:
+def _count_by(
+    tx: ReadTransaction, column: str, scope: Scope, limit: int, after: str, at: datetime
+) -> list[tuple[str, int, int]]:
     """Return each name in a column, how many memories have it, and when the latest memory or message was stored.
+
+    Memories that have expired at that time do not count.
 
     Somebody who has only talked has no memories yet, and is listed with none.
     """
     counts: dict[str, int] = {}
     latest: dict[str, int] = {}
     for table, number in ((memories, memories.c.id), (messages, messages.c.seq)):
-        for name, count, last in tx.execute(_count_rows(table, number, column, scope, limit, after)):
+        counted = [*scope_conditions(table, scope), *([not_expired(at)] if table is memories else [])]
+        for name, count, last in tx.execute(_count_rows(table, number, column, counted, limit, after)):
             counts.setdefault(name, count if table is memories else 0)
             latest[name] = max(last, latest.get(name, 0))
     return [(name, counts[name], latest[name]) for name in sorted(counts)[:limit]]
 
 
 def _count_rows(
-    table: Table, number: ColumnElement[int], column: str, scope: Scope, limit: int, after: str
+    table: Table,
+    number: ColumnElement[int],
+    column: str,
+    conditions: Sequence[ColumnElement[bool]],
+    limit: int,
+    after: str,
 ) -> Select[Any]:
     name = table.c[column]
     counted = (
         select(name.label("name"), func.count().label("rows"), func.max(number).label("last"))
-        .where(*scope_conditions(table, scope), name > after)
+        .where(*conditions, name > after)
         .group_by(name)
         .order_by(name)
         .limit(limit)
@@ -197,8 +211,13 @@ def changed_memories(
     return [memory for memory in get_memories(tx, scope, ids) if memory is not None] if ids else []
 
 
-def related_memories(tx: ReadTransaction, scope: Scope, memory_id: int, kind: str | None, depth: int) -> list[Related]:
-    """Search breadth first; return each memory once, at its smallest depth and by its strongest path."""
+def related_memories(
+    tx: ReadTransaction, scope: Scope, memory_id: int, kind: str | None, depth: int, at: datetime | None = None
+) -> list[Related]:
+    """Search breadth first; return each memory once, at its smallest depth and by its strongest path.
+
+    What has expired by a time, if one is given, is left out.
+    """
     require_memories(tx, scope, [memory_id])
     paths: dict[int, tuple[float, str, int]] = {memory_id: (1.0, "", 0)}
     frontier = [memory_id]
@@ -209,9 +228,10 @@ def related_memories(tx: ReadTransaction, scope: Scope, memory_id: int, kind: st
                 if start in paths and paths[start][2] == level - 1 and end not in paths:
                     path = (paths[start][0] * link.strength, link.relationship_type, level)
                     reached[end] = max(reached.get(end, path), path)
-        # A path must not lead through a memory that the scope cannot see, nor to one in quarantine.
+        # A path must not lead through a memory that the scope cannot see, that has expired or is in quarantine.
         seen = (memory for memory in get_memories(tx, scope, sorted(reached)) if memory)
-        frontier = [memory.id for memory in seen if memory.quarantined_at is None]
+        shown = (memory for memory in seen if at is None or not memory.has_expired(at))
+        frontier = [memory.id for memory in shown if memory.quarantined_at is None]
         paths |= {end: reached[end] for end in frontier}
     del paths[memory_id]
     found = [memory for memory in get_memories(tx, scope, sorted(paths)) if memory]

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Table, and_, case, exists, func, null, select, true
+from sqlalchemy import ColumnElement, Table, and_, case, exists, func, null, or_, select, true
 
 from memoranda.errors import Incompatible, InvalidType
 from memoranda.own_names import WEEKDAYS, own_names
@@ -90,6 +90,11 @@ def scope_conditions(table: Table, scope: Scope) -> list[ColumnElement[bool]]:
 def in_scope(scope: Scope) -> list[ColumnElement[bool]]:
     """Return the scope as conditions on `memories`."""
     return scope_conditions(memories, scope)
+
+
+def not_expired(at: datetime) -> ColumnElement[bool]:
+    """Return the condition that a memory has not expired at a time."""
+    return or_(memories.c.expires_at.is_(None), memories.c.expires_at > to_micros(at))
 
 
 def owner_conditions(scope: Scope) -> list[ColumnElement[bool]]:

@@ -3,7 +3,8 @@
 Of two claims the one that was said later counts, whenever they were stored. An explicit change ("I moved to Ghent", "I
 no longer smoke") ends the older claim. A plain statement with another value only follows it: both stay, and the older
 one refers to the newer. A source of lower trust neither ends nor follows what a source of higher trust said: it
-contradicts it, and both are shown. So does another person: only who said something may end it.
+contradicts it, and both are shown. So does another person: only who said something may end it. What expires only
+follows what lasts longer, which holds again once the other one has expired.
 
 What holds depends only on the stored claims. So after a claim is removed, `replay` of the remaining ones gives what
 holds now: a claim that only the removed one ended holds again, and one that another would have ended too is now ended
@@ -50,6 +51,7 @@ class MadeClaim:
     claim: Claim
     voice: str = ""
     """Whose words it is (`claims.voice_of`): empty for a note that nobody in particular said."""
+    expires_at: datetime | None = None
 
     @property
     def is_own(self) -> bool:
@@ -139,6 +141,7 @@ def _takes_back(back: MadeClaim, other: MadeClaim) -> bool:
         said.operation != "retract"
         and back.memory != other.memory
         and _may_end(other, back)
+        and _lasts_as_long(other, back)
         and said.said_at <= back.claim.said_at
         and _is_same(said.value, back.claim.value)
         and trust_rank(back.claim.trust) >= trust_rank(said.trust)
@@ -181,6 +184,8 @@ def relate_made(older: MadeClaim, newer: MadeClaim) -> Relation:
         return "none"  # the "I" of a page may be its author
     if relation == "end" and not _may_end(older, newer):
         return "contradict"
+    if relation == "end" and not _lasts_as_long(older, newer):
+        return "follow"
     if relation == "follow" and older.is_own and newer.voice and not newer.is_own:
         return "contradict"  # what Bob says about Ana does not replace what she says about herself
     return relation
@@ -189,6 +194,11 @@ def relate_made(older: MadeClaim, newer: MadeClaim) -> Relation:
 def _may_end(older: MadeClaim, newer: MadeClaim) -> bool:
     """Return whether one may hide the other: it is the same person's, or nobody in particular said the older one."""
     return older.voice in ("", newer.voice)
+
+
+def _lasts_as_long(older: MadeClaim, newer: MadeClaim) -> bool:
+    """Return whether the newer one expires no sooner than the older one."""
+    return newer.expires_at is None or (older.expires_at is not None and older.expires_at <= newer.expires_at)
 
 
 def relate(older: Claim, newer: Claim) -> Relation:

@@ -157,7 +157,7 @@ def _add(state: State, new: NewMemory) -> Outcome:
 
 
 def _find_duplicate(state: State, new: NewMemory) -> Memory | None:
-    for memory_id, other in sorted(state.inputs.items()):
+    for memory_id, other in sorted(state.inputs.items(), key=lambda each: (each[1].expires_at is not None, each[0])):
         same_text = _has_same_text(new, other) and _still_holds(state, state.memories[memory_id])
         if same_text or _has_same_idempotency_key(new, other) or _has_same_message(new, other):
             return state.memories[memory_id]
@@ -186,7 +186,9 @@ def _has_same_text(new: NewMemory, other: NewMemory) -> bool:
         return False
     # What the user says is no duplicate of a suspect, which nobody can recall.
     same_state = (new.quarantined_at is None) is (other.quarantined_at is None)
-    return same_state and new.content == other.content and _owner(new) == _owner(other)
+    # What lasts does not repeat what expires.
+    covered = other.expires_at is None or new.expires_at is not None
+    return same_state and covered and new.content == other.content and _owner(new) == _owner(other)
 
 
 def _still_holds(state: State, memory: Memory) -> bool:

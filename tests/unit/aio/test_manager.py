@@ -145,7 +145,8 @@ async def test_exception_cleans_up_session(manager: AsyncMemoryManager) -> None:
 
     with pytest.raises(ZeroDivisionError):
         await fail()
-    assert await manager.clear_session("w") is False
+    assert (await manager.get_stats()).active_sessions == 0
+    assert await manager.get_conversation_history("w") == []
 
 
 async def test_session_opens_once_at_first_call(manager: AsyncMemoryManager) -> None:

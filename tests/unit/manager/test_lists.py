@@ -49,11 +49,66 @@ class TestLists:
         assert len(manager.recall("tea")) == 4
         clock.advance(seconds=61)
         assert [hit.content for hit in manager.recall("tea")] == ["red tea"]
-        with pytest.raises(NotFound):
-            manager.get(memory.id)
+        assert [each.content for each in manager.list_memories()] == ["red tea"]
         for bad in (0, -1, "60", float("nan")):
             with pytest.raises((InvalidInput, InvalidType)):
                 manager.add_memory("green tea", ttl=bad)  # type: ignore[arg-type]
+
+    def test_what_has_expired_is_no_fact_and_the_value_before_it_is_recalled_again(
+        self, manager: MemoryManager, clock: FakeClock
+    ) -> None:
+        manager.remember("My locker code is zebra nine", user="z", ttl=60)
+        manager.remember("I live in Oslo.", user="z")
+        manager.remember("I live in Bergen now.", user="z", ttl=60)
+        manager.remember("Tea is at four", user="gone", ttl=60)
+        assert (manager.facts(user="z")[0].attribute, manager.facts(user="z")[0].value) == ("city", "Bergen")
+        assert manager.recall("Where do I live?", user="z")[0].content == "I live in Bergen now."
+        clock.advance(seconds=61)
+        for _ in range(2):
+            assert [(fact.attribute, fact.value) for fact in manager.facts(user="z")] == [("city", "Oslo")]
+            assert [value.value for value in manager.history("z/city", user="z").values] == ["Oslo"]
+            with pytest.raises(NotFound):
+                manager.history("z/locker code", user="z")
+            (hit,) = manager.recall("Where do I live?", user="z")
+            assert (hit.content, hit.later) == ("I live in Oslo.", ())
+            assert [(each.user, each.memories) for each in manager.users()] == [("z", 1)]
+            manager.upkeep()
+        known = START + timedelta(seconds=30)
+        assert [fact.value for fact in manager.facts(user="z", known_at=known)][:1] == ["Oslo"]
+
+    def test_an_expired_memory_can_be_opened_restored_and_forgotten(
+        self, manager: MemoryManager, clock: FakeClock
+    ) -> None:
+        manager.remember("I live in Oslo.", user="z")
+        memory = manager.remember("I moved to Bergen.", user="z", ttl=60)[0].memory
+        assert memory is not None
+        other = manager.add_memory("The key is under the mat", user="z")
+        manager.add_memory_association(other.id, memory.id, user="z")
+        clock.advance(seconds=61)
+        for archived in (False, True):
+            assert manager.get(memory.id, user="z") == manager.history(memory.id, user="z").memory
+            assert manager.get_related_memories(other.id, user="z") == []
+            if archived:
+                manager.upkeep()
+            assert manager.restore(memory.id, user="z").expires_at is None
+            assert [fact.value for fact in manager.facts(user="z")] == ["Bergen"]
+            assert manager.recall("Where do I live?", user="z")[0].id == memory.id
+            assert manager.forget(memory.id, user="z", dry_run=archived).ids == (memory.id,)
+            if not archived:
+                memory = manager.remember("I moved to Bergen.", user="z", ttl=60)[0].memory
+                assert memory is not None
+                manager.add_memory_association(other.id, memory.id, user="z")
+                clock.advance(seconds=61)
+
+    def test_what_lasts_is_no_duplicate_of_what_expires(self, manager: MemoryManager, clock: FakeClock) -> None:
+        for said in ("The tea is in the blue tin", {"role": "user", "content": "The soup is in the red pot"}):
+            manager.remember(said, user="z", ttl=60)
+            assert [each.status for each in manager.remember(said, user="z", ttl=30)] == ["duplicate"]
+            assert [each.status for each in manager.remember(said, user="z")] == ["stored"]
+            assert [each.status for each in manager.remember(said, user="z", ttl=30)] == ["duplicate"]
+        manager.upkeep()
+        clock.advance(seconds=61)
+        assert len(manager.recall("Where are the tea and the soup?", user="z")) == 2
 
     def test_updated_at_is_when_a_memory_was_last_changed(self, manager: MemoryManager, clock: FakeClock) -> None:
         memory = manager.add_memory("green tea")

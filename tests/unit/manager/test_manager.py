@@ -154,9 +154,8 @@ class TestMemories:
         memory = manager.add_memory("the kettle is on", MemoryType.SHORT_TERM)
         assert contents(manager.search_memories("kettle")) == ["the kettle is on"]
         clock.now += timedelta(days=1, seconds=1)
-        assert manager.search_memories("kettle") == []
-        with pytest.raises(NotFound):
-            manager.get(memory.id)
+        assert manager.search_memories("kettle") == manager.list_memories() == []
+        assert manager.get(memory.id) == memory
 
     def test_update_of_an_outdated_version_changes_nothing_and_carries_the_current_memory(
         self, manager: MemoryManager

@@ -258,7 +258,7 @@ def test_answers_are_the_same_in_every_store(tmp_path: Path, provider: str) -> N
     config = {"provider": provider, "config": {"path": str(tmp_path / provider)}}
     with PersistentMemory("a", embedding_backend=HashEmbedder(64), vector_store_config=config, db_url=url) as memory:
         memory.save_to_memory("", facts)
-        found = memory.recall_from_memory(["where does Ann live", "red car"], limit=2)["memories"]
+        found = memory.recall_from_memory(["where does Ann live", "red car"], limit=1)["memories"]
     assert [text.split(" (")[0] for text in found] == ["Ann lives in Berlin", "Bob drives a red car"]
 
 

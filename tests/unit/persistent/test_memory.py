@@ -180,7 +180,7 @@ def test_every_keyword_gets_results(memory: PersistentMemory) -> None:
     memory.save_to_memory("", [f"tea number {n}" for n in range(10)] + ["the car is red"])
     found = memory.recall_from_memory(["tea number", "car red"], limit=3)["memories"]
     assert any("the car is red" in text for text in found)
-    assert len(found) == 3
+    assert len([text for text in found if "tea" in text]) == 3
 
 
 @pytest.mark.parametrize("content", [[], [""], "  ", ["fine", "\0"], 5, None, [5], b"x"])

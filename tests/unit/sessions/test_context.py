@@ -257,12 +257,12 @@ class TestLifetime:
             session.get_conversation_history()
         manager.close()
 
-    def test_clear_session_returns_whether_there_was_data_and_ends_it(self, manager: MemoryManager) -> None:
-        assert manager.clear_session("w") is False
+    def test_clear_session_ends_it_and_returns_true_whatever_there_was(self, manager: MemoryManager) -> None:
+        assert manager.clear_session("w") is True
         session = create_session("w", manager)
         session.save_agent_memory("writer", "draft", 1)
         assert manager.clear_session("w") is True
-        assert manager.clear_session("w") is False
+        assert manager.clear_session("w") is True
         assert manager.get_stats().active_sessions == 0
         with pytest.raises(Closed, match="cleared"):
             session.retrieve_agent_memory("writer", "draft")

@@ -47,7 +47,7 @@ async def get_session_history(query: Annotated[SessionHistoryQuery, Query()], ca
 
 @routes.post("/sessions/clear")
 async def clear_session(request: ClearSessionRequest, caller: Writer) -> CountResponse:
-    """Remove a workflow's session data and end its sessions; the count is 0 when there was none."""
+    """Remove a workflow's session data and end its sessions; the count is 1 once none is left."""
     return CountResponse(int(await caller.memory.clear_session(request.workflow_id)))
 
 
