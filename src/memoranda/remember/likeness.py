@@ -34,7 +34,7 @@ _SOMEBODY: Final = "he|she|they|him|her|them|(?:every|some|any|no)(?:one|body)"
 _OTHER_SUBJECT: Final = re.compile(
     rf"{_LEAD}(?:(?P<anybody>{_SOMEBODY})\b"
     rf"|(?:(?:(?:\w+\s+of\s+)?(?:my|our|his|her|their|the|a|an|another|user['’]s|some|most|two|three)\s+)+(?:\w+\s+)?)?(?P<kin>{PEOPLE})s?\b"
-    r"|(?P<names>(?-i:[A-Z][a-zà-ÿ]+(?:\s(?:and\s)?[A-Z][a-zà-ÿ]+)*))(?:['’](?:s|d|ll)?\b|\s+(?P<next>[a-z]+)\b))",
+    r"|(?P<names>(?-i:[A-Z][a-zà-ÿ]+(?:\s(?:and\s)?[A-Z][a-zà-ÿ]+)*))(?:['’](?:s|d|ll)?\b|(?=,\s*(?:my|our)\b)|\s+(?P<next>[a-z]+)\b))",
     re.I,
 )
 _FINITE: Final = re.compile(
@@ -45,7 +45,10 @@ _FINITE: Final = re.compile(
 _CALLED_AFTER: Final = re.compile(
     r"(?:,|\s+is(?:\s+(?:called|named))?|\s+(?:called|named))?\s+((?-i:[A-Z][a-z]+))", re.I
 )
-_APPOSITION: Final = re.compile(rf",\s*(?:my|our)\s+(?:\w+\s+)?(?:{PEOPLE})s?\s*,", re.I)
+# What only says who is meant: "Omar, my brother, …", "Everyone at my company …".
+_APPOSITION: Final = re.compile(
+    rf",\s*(?:my|our)\s+(?:\w+\s+)?(?:{PEOPLE})s?\s*,|^\s+(?:at|in|of|on|from)\s+(?:my|our)\s+\w+", re.I
+)
 # "I", "my flat", but not "my sister"; an agent's notes speak of "the user".
 _SPEAKER: Final = re.compile(
     r"\b(?:i|me|we|(?-i:us)|mine|ours|myself|ourselves|my|our|user|customer|client|patient)\b",
@@ -64,7 +67,8 @@ _BYGONE: Final = re.compile(
     r"\b(?:i|we|he|she|they|it|(?-i:[A-Z]\w+))\s+used\s+to\b|\b(?:years?|decades?|ages|long)\s+ago\b|\bback\s+(?:then|when|in\s+\d{4})\b|\bat\s+(?:the|that|one)\s+(?:time|point)\b"
     r"|\b(?:previously|formerly|originally|growing\s+up)\b|\bin\s+(?:those\s+days|the\s+past|my\s+(?:childhood|youth|twenties|teens|\w+\s+days))\b"
     r"|\bas\s+an?\s+(?:kid|child|student|teen\w*|boy|girl|baby|toddler|young\s+\w+|intern)\b|\bwhen\s+(?:i|we)\s+(?:was|were)\b"
-    r"|\bbefore(?=\s*(?:[.!;)]|$|that\b|this\b|then\b))|(?<!for )\bonce(?=\s*(?:[.!,;]|$|before\b|in\s+(?:my\s+life|\d{4})))",
+    r"|\bbefore(?=\s*(?:[.!;)]|$|that\b|this\b|then\b))"
+    r"|(?<!for )\bonce(?=\s*(?:[.!,;]|$|before\b|in\s+\d{4}))",
     re.I,
 )
 # "I paid 60 euros for shoes": it happened, and says nothing about how things are now.
