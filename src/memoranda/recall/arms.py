@@ -7,6 +7,7 @@ count as `_PRIOR_COUNT` more memories.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from memoranda.index.base import TextIndex, VectorIndex
 from memoranda.index.partition import UNNAMED, Partition, Timeline
 from memoranda.recall.query import ParsedQuery, RecallQuery
+from memoranda.text import ENDS_WITH_QUESTION, query_terms, sentence_spans, words_of
 from memoranda.types import FloatArray, IntArray
 
 DENSE_WEIGHT = 0.7
@@ -31,6 +33,16 @@ _NEIGHBOUR_REACH = 2
 _PRIOR_COUNT = 20
 _PRIOR_SPREAD = 0.1
 """Typical deviation of cosines, as a share of the distance between unrelated and equal."""
+_LEAD_IN = re.compile(
+    r"(?:(?:so|and|but|ok|okay|hi|hello|hey|hiya|well|again|also|then|now|please|sorry|thanks|yes|yeah|right|alright"
+    r"|once more|btw|by the way|tell me|remind me)\b[\s,.!:;…-]*)+",
+    re.I,
+)
+_ASKS = re.compile(
+    r"(?:(?P<what>who|whom|whose|what|where|when|which|why|how)|do|does|did|am|is|are|was|were|can|could|will|would|shall|should|may"
+    r"|might|must|have|has|had)\b",
+    re.I,
+)
 _PRIOR_WORDS = (0.03, 0.08)
 """Typical mean and deviation of the share of a question's term weight that a text holds."""
 
@@ -101,17 +113,54 @@ class CandidateSet:
         return aligned
 
 
+def find_same_question(partition: Partition, parsed: ParsedQuery) -> IntArray:
+    """Return the ids of questions with all terms of this one, outside dialogues: there, one leads to its answer."""
+    asked = partition.postings.ids_with(ENDS_WITH_QUESTION)
+    for term in parsed.terms:
+        asked = np.intersect1d(asked, partition.postings.ids_with(term)) if len(asked) else asked
+    if not len(asked) or not parsed.terms:
+        return asked[:0]
+    timeline = partition.timeline()
+    positions = timeline.positions(asked)
+    return asked[(positions >= 0) & (timeline.dialogue[positions] == 0)]
+
+
+def repeats_question(content: str, question: str) -> bool:
+    """Return whether a memory is nothing but the question itself, asked before: it answers nothing."""
+    if not content.rstrip().endswith("?") or len(sentence_spans(content)) > 1:
+        return False
+    before, now = (_LEAD_IN.sub("", text.strip()) for text in (content, question))
+    words = [[word.casefold() for word in words_of(text)] for text in (before, now)]
+    if words[0] == words[1]:
+        return True
+    first = [_ASKS.match(text) for text in (before, now)]
+    if first[0] is None or first[1] is None or _folded(first[0]) != _folded(first[1]):
+        return False
+    return bool(query_terms(before)) and set(query_terms(before)) == set(query_terms(now))
+
+
+def _folded(found: re.Match[str]) -> str:
+    return (found["what"] or "").casefold()
+
+
 def select_candidates(
-    partition: Partition, query: RecallQuery, parsed: ParsedQuery, vector: QueryVector | None
+    partition: Partition,
+    query: RecallQuery,
+    parsed: ParsedQuery,
+    vector: QueryVector | None,
+    without: IntArray,
 ) -> tuple[CandidateSet, IntArray]:
     """Return the memories in scope to score, and the ids over which the dense arm takes its mean.
 
-    Filters are applied later: a memory that they hide still counts for its neighbours and its session.
+    Filters are applied later: a memory that they hide still counts for its neighbours and its session. What is in
+    `without` counts for nothing.
     """
     scope, as_of = query.scope, None if query.as_of is None else query.as_of.timestamp()
     known_at = None if query.known_at is None else query.known_at.timestamp()
     eligible = partition.eligible(scope.agent, scope.session, query.now.timestamp(), as_of, known_at)
     timeline = partition.timeline()
+    if len(without):
+        eligible = np.setdiff1d(timeline.ids if eligible is None else eligible, without)
     total = len(timeline.ids) if eligible is None else len(eligible)
     if total <= EXACT_UP_TO:
         candidates = _all_of(timeline) if eligible is None else _part_of(timeline, eligible, total, eligible)

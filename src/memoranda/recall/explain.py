@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from memoranda.errors import InvalidType, NotFound
 from memoranda.index.partition import Partition
+from memoranda.recall.arms import repeats_question
 from memoranda.recall.query import ROLES, ParsedQuery, RecallQuery
 from memoranda.recall.rank import Ranking, to_scores
 from memoranda.recalls import Replay
@@ -91,6 +92,8 @@ def explain_absence(
         hits: The best hits, reranked.
     """
     rows = ranking.candidates.rows_of(np.array([memory.id], dtype=np.int64))
+    if repeats_question(memory.content, query.text):
+        return WhyNot(memory.id, "it only repeats the question", step="repeats")
     if not len(rows):
         return _explain_no_candidate(store, query, partition, memory)
     row = int(rows[0])

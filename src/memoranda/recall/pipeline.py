@@ -19,7 +19,7 @@ from memoranda.embedding.vectors import Vectors
 from memoranda.errors import InvalidInput, Unavailable
 from memoranda.index.partition import Partition
 from memoranda.index.partitions import Partitions
-from memoranda.recall.arms import QueryVector, score_arms, select_candidates
+from memoranda.recall.arms import QueryVector, find_same_question, repeats_question, score_arms, select_candidates
 from memoranda.recall.explain import answer_signals, answerable, explain_absence, explain_other_scope, explain_query
 from memoranda.recall.later import asks_for_the_present, attach_later, is_true_at, put_latest_first, put_newer_first
 from memoranda.recall.ledger import AccessCounter
@@ -39,8 +39,8 @@ from memoranda.storage.base import PartitionKey, RemoteStore
 from memoranda.storage.claim_resolution import BY_MEANING
 from memoranda.storage.past import as_known_at
 from memoranda.storage.read import matching_ids
-from memoranda.text import clean_query, clean_text, words_of
-from memoranda.types import ANY, EVERYTHING, Clock, Filter, Hit, Memory, Recall, Scope, WhyNot
+from memoranda.text import clean_query, clean_text
+from memoranda.types import ANY, EVERYTHING, Clock, Filter, Hit, IntArray, Memory, Recall, Scope, WhyNot
 from memoranda.validation import check_datetime, check_fraction, check_optional_datetime, shown
 from memoranda.wishes import WISH_KEY
 
@@ -52,6 +52,8 @@ _NEARLY: Final = 0.3
 """The share of a hit's score that a memory which is only near in meaning must have to be put above it."""
 _COMPARED: Final = 5
 """How many of the best hits are put in the order of time, even when fewer are asked for."""
+_ASKED_BEFORE: Final = 100
+"""How many memories that may repeat the question are read."""
 _SPARE: Final = 2
 """How many more hits are loaded, in case some only repeat the question."""
 
@@ -290,18 +292,31 @@ class RecallPipeline:
         degraded: list[str],
     ) -> Ranking:
         """Rank the candidates; without the dense arm when the engine that holds the vectors cannot be reached."""
+        repeated = self._find_repeated(query, partition, parsed)
         with partition.lock:
             try:
-                return self._rank_candidates(query, partition, parsed, vector)
+                return self._rank_candidates(query, partition, parsed, vector, repeated)
             except Unavailable as error:
                 degraded.append(f"dense: {error}")
-                return self._rank_candidates(query, partition, parsed, None)
+                return self._rank_candidates(query, partition, parsed, None, repeated)
+
+    def _find_repeated(self, query: RecallQuery, partition: Partition, parsed: ParsedQuery) -> IntArray:
+        """Return the ids of what only repeats the question: beside it, everything else would look unrelated."""
+        with partition.lock:
+            asked = find_same_question(partition, parsed)[-_ASKED_BEFORE:]
+        read = self._store.get(query.scope, asked.tolist()) if len(asked) else []
+        found = [memory.id for memory in read if memory and repeats_question(memory.content, query.text)]
+        return np.array(found, dtype=np.int64)
 
     @staticmethod
     def _rank_candidates(
-        query: RecallQuery, partition: Partition, parsed: ParsedQuery, vector: QueryVector | None
+        query: RecallQuery,
+        partition: Partition,
+        parsed: ParsedQuery,
+        vector: QueryVector | None,
+        repeated: IntArray,
     ) -> Ranking:
-        candidates, sample = select_candidates(partition, query, parsed, vector)
+        candidates, sample = select_candidates(partition, query, parsed, vector, repeated)
         arms = score_arms(partition, candidates, sample, parsed, vector)
         return rank(arms, candidates, collect_evidence(partition, parsed))
 
@@ -342,7 +357,7 @@ class RecallPipeline:
             Hit(memory, score, ranking.why(row))
             for row, score, memory in zip(rows.tolist(), scores, memories, strict=True)
             if memory is not None
-            if not _repeats_question(memory.content, query.text)
+            if not repeats_question(memory.content, query.text)
             if query.as_of is None or is_true_at(memory, query.as_of)
         )[: count - _SPARE]
 
@@ -433,13 +448,6 @@ def _replies(ranking: Ranking, hits: Sequence[Hit]) -> dict[int, int]:
     rows = {int(candidates.ids[row]): row for row in candidates.rows_of(np.array([hit.id for hit in hits])).tolist()}
     before = {number: candidates.previous(row) for number, row in rows.items() if candidates.dialogue[row]}
     return {number: int(candidates.ids[row]) for number, row in before.items() if row is not None}
-
-
-def _repeats_question(content: str, question: str) -> bool:
-    """Return whether a memory is nothing but the question itself, asked before."""
-    if not content.rstrip().endswith("?"):
-        return False
-    return [word.casefold() for word in words_of(content)] == [word.casefold() for word in words_of(question)]
 
 
 def _check_mode(mode: str | None) -> Mode:

@@ -21,7 +21,7 @@ _CALENDAR_WORDS = """
     sundays january february march april may june july august september october november december christmas easter
     thanksgiving halloween spring summer autumn fall winter mr mrs ms dr prof sir
 """
-_NOT_NAMES: Final = EMPTY_WORDS | frozenset(_CALENDAR_WORDS.split())
+NOT_NAMES: Final = EMPTY_WORDS | frozenset(_CALENDAR_WORDS.split())
 _UPPER = r"[A-Z\u00c0-\u00de]"
 _CAPITAL = rf"{_UPPER}[\w\u00c0-\u024f'’&-]*"
 # The capital comes first and the condition that it begins a word follows, so that the search can skip to the capitals.
@@ -118,7 +118,7 @@ def _find_patterns(text: str) -> Iterator[Entity]:
 def _find_titles(text: str) -> Iterator[Entity]:
     for match in _QUOTED.finditer(text):
         words = match[1].rstrip(" .,!?")
-        if words[:1].isupper() and words.lower() not in _NOT_NAMES:
+        if words[:1].isupper() and words.lower() not in NOT_NAMES:
             yield Entity("title", words, (match.start(1), match.start(1) + len(words)))
 
 
@@ -150,7 +150,7 @@ def _trim_name(match: re.Match[str], sentence_start: int) -> Span | None:
 
 def _is_common(word: str) -> bool:
     lowered = word.lower().replace("’", "'")
-    return lowered in _NOT_NAMES or lowered.removesuffix("'s") in _NOT_NAMES
+    return lowered in NOT_NAMES or lowered.removesuffix("'s") in NOT_NAMES
 
 
 def _classify(text: str, span: Span, people: frozenset[str]) -> EntityKind:

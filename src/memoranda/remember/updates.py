@@ -7,23 +7,34 @@ claims that a change names only by their value, and links statements that speak 
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 import numpy as np
 
+from memoranda.dates.find import find_mentions
 from memoranda.embedding.vectors import Vectors
 from memoranda.index.partition import Partition
 from memoranda.index.partitions import Partitions
 from memoranda.remember.alignment import align, can_align
 from memoranda.remember.corrections import find_taken_back
-from memoranda.remember.likeness import is_plain, is_state, likeness, same_people, tells_change, tells_event
+from memoranda.remember.likeness import (
+    is_plain,
+    is_state,
+    likeness,
+    same_people,
+    tells_change,
+    tells_event,
+    tells_only_past,
+    tells_what_i_did,
+)
 from memoranda.storage.base import PartitionKey, Store, chunked
 from memoranda.storage.changes import NewMemory
-from memoranda.storage.claim_resolution import BY_MEANING, IN_ONE_CALL, names_thing
+from memoranda.storage.claim_resolution import BY_MEANING, MARKS_ONLY, names_thing
 from memoranda.storage.claims import ANY_ATTRIBUTE, CLAIMS, Claim, as_made, claim_from_json, claims_in, claims_of
 from memoranda.storage.supersession import relate
 from memoranda.text import query_terms
@@ -66,6 +77,9 @@ _ABOUT_AS_NEAR: Final = 0.1
 _STANDS_OUT: Final = 0.25
 """Where much was said, something is always near: how much nearer in meaning than the twelfth nearest a memory must be."""
 _NEAR_AMONG_MANY: Final = 0.34
+_LONG_BEFORE: Final = timedelta(days=90)
+_IN_THE_PAST: Final = re.compile(r"\b(?:1[89]|20)\d\d\b|\bago\b|\blast\b", re.I)
+_SINCE: Final = re.compile(r"\b(?:since|from|as of|until|till)\b", re.I)
 
 
 class UpdateFinder:
@@ -103,12 +117,14 @@ class UpdateFinder:
         """Set what a new memory follows, of what is near in meaning and of what was said before it in the same call."""
         aligned = {memory_id for memory_id, _ in new.aligned}
         said = list(_said_before(new, batch, self._baseline))
+        happened = _last_time_in(new)
         least = _least_nearness([*near.nearness.values(), *(older.nearness for older in said)])
         others = [
-            _Older(older, olders[older].content, nearness)
+            _Older(older, olders[older].content, nearness, olders[older].valid_from)
             for older, nearness in near.nearness.items()
             if older in olders and older not in aligned
         ]
+        others, said = ([each for each in found if not _is_before(happened, each)] for found in (others, said))
         likely = [older for older in (*others, *said) if older.nearness >= least]
         if not near.among_many:
             new.follows = tuple(_choose_followed(new.content, likely, among_many=False))
@@ -153,7 +169,7 @@ class UpdateFinder:
 
     def _find_followed(self, partition: Partition, new: NewMemory, among: IntArray) -> _Nearby:
         """Return older memories that an event may be about, with how near each is in meaning."""
-        if not len(among) or not tells_event(new.content):
+        if not len(among) or not tells_event(new.content) or tells_only_past(new.content):
             return _Nearby({})
         many, plain = len(among) >= _COMPARED, is_plain(new.content)
         if many and not plain and not tells_change(new.content):
@@ -262,19 +278,36 @@ class _Older:
     key: int | NewMemory
     content: str
     nearness: float
+    said_at: datetime
 
 
 def _said_before(new: NewMemory, batch: Sequence[NewMemory], baseline: float) -> Iterator[_Older]:
     """Yield what the same speaker said before in the same call, if that is a change."""
-    for older in batch if batch and tells_change(new.content) else ():
+    for older in batch if batch and tells_change(new.content) and not tells_only_past(new.content) else ():
         if (older.scope, _speaker_of(older)) == (new.scope, _speaker_of(new)) and older.valid_from <= new.valid_from:
-            yield _Older(older, older.content, _nearness(older.vector, new.vector, baseline))
+            yield _Older(older, older.content, _nearness(older.vector, new.vector, baseline), older.valid_from)
 
 
 def _nearness(one: FloatArray | None, other: FloatArray | None, baseline: float) -> float:
     if one is None or other is None:
         return 0.0
     return (float(_unit(one) @ _unit(other)) - baseline) / (1.0 - baseline)
+
+
+def _last_time_in(new: NewMemory) -> datetime | None:
+    """Return the end of the last time that a text names; None when it names none, or says since when something holds.
+
+    A day without a year ("5 May") may lie ahead, and does not count.
+    """
+    if _SINCE.search(new.content):
+        return None
+    mentions = find_mentions(new.content, new.valid_from)
+    return max((mention.end for mention in mentions if _IN_THE_PAST.search(mention.text)), default=None)
+
+
+def _is_before(happened: datetime | None, older: _Older) -> bool:
+    """Return whether an event was over long before something was said about the present: it does not follow it."""
+    return happened is not None and happened < older.said_at - _LONG_BEFORE
 
 
 def _choose_followed(text: str, olders: Sequence[_Older], *, among_many: bool) -> list[tuple[int | NewMemory, float]]:
@@ -284,7 +317,7 @@ def _choose_followed(text: str, olders: Sequence[_Older], *, among_many: bool) -
     likely.sort(key=lambda each: each[0], reverse=True)
     least = likely[0][0] - _ABOUT_AS_NEAR if likely else 0.0
     return [
-        (older.key, _strength(older, score, among_many=among_many))
+        (older.key, _strength(text, older, score, among_many=among_many))
         for score, older in likely[:_FOLLOWED]
         if score >= least
     ]
@@ -299,7 +332,9 @@ def _choose_among_many(
     least = _CLEAR if changes else _CLEAR_EVENT
     likely = [each for each in scored if each[0] >= least and same_people(each[1].content, text)]
     best = max((score for score, _ in likely), default=0.0)
-    close = [(older.key, _strength_among_many(score)) for score, older in likely if score >= best - _ABOUT_AS_NEAR]
+    close = [
+        (older.key, _strength_among_many(text, score)) for score, older in likely if score >= best - _ABOUT_AS_NEAR
+    ]
     return close if len(close) <= _FOLLOWED else []
 
 
@@ -310,19 +345,22 @@ def _clearness(older: _Older, text: str) -> float:
     return likeness(older.content, text, older.nearness, whole=True) - (0.0 if is_state(older.content) else _HAPPENED)
 
 
-def _strength_among_many(clearness: float) -> float:
-    return min(clearness, 1.0) if clearness >= _SURE_AMONG_MANY else BY_MEANING
+def _strength_among_many(text: str, clearness: float) -> float:
+    if tells_what_i_did(text):
+        return MARKS_ONLY
+    return min(clearness, 1.0) if clearness >= _SURE_AMONG_MANY and tells_change(text) else BY_MEANING
 
 
 def _choose_said(new: NewMemory, said: Sequence[_Older]) -> list[tuple[int | NewMemory, float]]:
     return _choose_followed(new.content, said, among_many=True)
 
 
-def _strength(older: _Older, likeness: float, *, among_many: bool) -> float:
-    """Return how strong a link is: one within a call only marks, as what is said one after the other is always alike."""
-    if not isinstance(older.key, int):
-        return IN_ONE_CALL
-    return min(likeness, 1.0) if likeness >= _SURE and not among_many else BY_MEANING
+def _strength(text: str, older: _Older, likeness: float, *, among_many: bool) -> float:
+    """Return how strong a link is. What somebody did once only marks, and so does what was said in the same call:
+    what is said one after the other is always alike."""
+    if not isinstance(older.key, int) or tells_what_i_did(text):
+        return MARKS_ONLY
+    return min(likeness, 1.0) if likeness >= _SURE and not among_many and tells_change(text) else BY_MEANING
 
 
 def _least(older: _Older) -> float:

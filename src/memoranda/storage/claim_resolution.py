@@ -71,8 +71,8 @@ SUPERSEDES: Final = "supersedes"
 FOLLOWS: Final = "follows"
 BY_MEANING: Final = 0.5
 """The strength of an association with an older memory that is only near in meaning."""
-IN_ONE_CALL: Final = 0.25
-"""The same for an older memory of the same call: recall marks it, and leaves the order as it is."""
+MARKS_ONLY: Final = 0.25
+"""The same where that may mean nothing: recall marks the older one, and leaves the order as it is."""
 _LATEST: Final = 4
 """How many memories back somebody may take back what they said."""
 _TAKEN_BACK_WITHIN: Final = timedelta(days=1)

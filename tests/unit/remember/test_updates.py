@@ -155,6 +155,29 @@ def test_event_of_somebody_else_is_not_linked(manager: MemoryManager, statement:
     assert not follows(manager, newer, older)
 
 
+@pytest.mark.parametrize(
+    ("statement", "past"),
+    [
+        ("I study physics in Ulm.", "I studied law in Ulm in 2009."),
+        ("My gym costs 30 euros a month.", "I paid 30 euros for a gym bag."),
+    ],
+)
+def test_event_of_the_past_is_not_linked_to_what_holds(manager: MemoryManager, statement: str, past: str) -> None:
+    older = say(manager, statement, 0)
+    newer = say(manager, past, 9)
+    assert not follows(manager, newer, older)
+    assert ended_by(manager, older) is None
+
+
+def test_something_bought_marks_and_leaves_the_order(manager: MemoryManager) -> None:
+    older = say(manager, "I'm allergic to seeds and nuts.", 0)
+    newer = say(manager, "I bought seeds and nuts.", 9)
+    assert follows(manager, newer, older)
+    hits = manager.recall("What am I allergic to?", user="ana")
+    assert [hit.id for hit in hits] == [older, newer]
+    assert [later.id for later in hits[0].later] == [newer]
+
+
 def test_event_is_linked_to_a_statement_of_the_same_call(manager: MemoryManager) -> None:
     texts = ("I'm vegetarian, no meat for me.", "I started eating meat again, mostly chicken.")
     messages = [Message("user", text, name="Ana", timestamp=SAID + timedelta(days=n)) for n, text in enumerate(texts)]

@@ -1,0 +1,53 @@
+"""A question that was asked before: it answers nothing, and changes nothing else."""
+
+from __future__ import annotations
+
+import pytest
+
+from memoranda import MemoryManager, Message
+from memoranda.recall.arms import repeats_question
+from memoranda.testing.fakes import HashEmbedder
+
+QUESTION = "Where can I park the van on Sunday?"
+SAID = ("The van is in the yard.", "I sing in a choir.", "My aunt is a judge.", "I'm allergic to bees.")
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "Where can I park the van on Sunday?",
+        "where can I park the van on sunday ?",
+        "Hey, so where can I park the van on Sunday?",
+        "Where could I park a van on Sunday?",
+    ],
+)
+def test_question_in_slightly_other_words_repeats(before: str) -> None:
+    assert repeats_question(before, QUESTION)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "I can park the van on Sunday.",
+        "Did you know I can park the van on Sunday?",
+        "I can park the van on Sunday, right?",
+        "When can I park the van on Sunday?",
+        "I sold the car. Where can I park the van on Sunday?",
+        "Where can I park the van on Monday?",
+    ],
+)
+def test_statement_or_other_question_does_not_repeat(other: str) -> None:
+    assert not repeats_question(other, QUESTION)
+
+
+def test_question_asked_before_changes_nothing_that_is_found() -> None:
+    with MemoryManager("sqlite://", embedder=HashEmbedder(64)) as manager:
+        for user, texts in (("ana", SAID), ("ben", (*SAID, QUESTION))):
+            manager.remember([Message("user", text) for text in texts], user=user)
+        for question in (QUESTION, f"Again, {QUESTION.lower()}"):
+            one, other = (manager.recall(question, user=user) for user in ("ana", "ben"))
+            assert [(hit.content, hit.score) for hit in one] == [(hit.content, hit.score) for hit in other]
+            assert one.answerable == other.answerable
+        asked = manager.list_memories(user="ben")[-1]
+        assert asked.content == QUESTION
+        assert manager.why_not(QUESTION, asked.id, user="ben").step == "repeats"
