@@ -18,6 +18,7 @@ from memoranda.storage.sqlite.store import open_sqlite
 from memoranda.testing.differential import StoreOperations
 from memoranda.testing.fakes import HashEmbedder
 from memoranda.types import Scope
+from tests.driver import sqlite3
 
 TEXTS = [f"note {number} about " + "river stone lamp " * (number * 7 % 90 + 1) for number in range(60)]
 
@@ -106,8 +107,6 @@ def test_file_that_is_no_database_is_refused_and_unchanged(tmp_path: Path, garba
 
 
 def test_database_of_another_program_is_refused_and_unchanged(tmp_path: Path) -> None:
-    import sqlite3
-
     path = tmp_path / "memories.db"
     connection = sqlite3.connect(path)
     connection.execute("CREATE TABLE memories (id INTEGER PRIMARY KEY, shopping TEXT)")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 
 from memoranda import Closed, Incompatible, InvalidInput, MemorandaError, MemoryManager, Message, NotFound
 from memoranda.testing.fakes import HashEmbedder
+from tests.driver import sqlite3
 
 TABLES = ("memories", "messages", "vectors", "associations", "changes", "generations", "executions")
 TEN_MEGABYTES = "ten megabytes " * (10_000_000 // 14)
@@ -26,7 +26,7 @@ Call = Callable[[Any], object]
 
 
 def dump(path: Path) -> dict[str, list[Any]]:
-    """Return every row of the store, read with another library than the one that wrote it."""
+    """Return every row of the store, on a handle of its own."""
     connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
     try:
         return {table: sorted(connection.execute(f"SELECT * FROM {table}"), key=repr) for table in TABLES}

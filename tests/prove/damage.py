@@ -9,7 +9,6 @@ from __future__ import annotations
 import random
 import re
 import shutil
-import sqlite3
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -19,6 +18,7 @@ from typing import Any, Final
 
 from memoranda import MemoryManager
 from memoranda.errors import MemorandaError
+from tests.driver import sqlite3
 from tests.prove.children import Child, send
 from tests.prove.operations import open_manager
 from tests.prove.regime import Plan, Result, result, scratch_folder

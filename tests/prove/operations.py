@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import random
-import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from memoranda.storage.base import ReadTransaction
 from memoranda.storage.sqlite.backup import inspect, restore
 from memoranda.testing.fakes import HashEmbedder
 from memoranda.transfer.export import LINKS, LOGS, TABLES
+from tests.driver import sqlite3
 from tests.prove.ledger import Operation, State
 
 DIMENSION: Final = 32

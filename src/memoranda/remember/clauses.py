@@ -39,15 +39,16 @@ _ROLE_LINE: Final = re.compile(
 )
 _HEADER: Final = re.compile(r"^[ \t]*(?:from|to|subject|date|sent|cc|re)[ \t]*:", re.I | re.M)
 _SPLIT: Final = re.compile(
-    r"""\s*[;—–]\s*|\s-+\s|\s*:\s+(?=(?:i|we|my|our|the\s+(?:user|customer|client|patient))\b)|\s*[()]\s*|\.{2,}\s*|…\s*
-    |,?\s+(?=(?:and|but|so|because|since|although|though|whereas|while|which|who|where|when|whenever|if|unless|until
+    # Blanks before a mark are matched from their first one only: tried from each, a long run of them takes seconds.
+    r"""(?:(?<!\s)\s+)?[;—–]\s*|\s-+\s|(?:(?<!\s)\s+)?:\s+(?=(?:i|we|my|our|the\s+(?:user|customer|client|patient))\b)|(?:(?<!\s)\s+)?[()]\s*|\.{2,}\s*|…\s*
+    |(?:,|(?<!\s))\s+(?=(?:and|but|so|because|since|although|though|whereas|while|which|who|where|when|whenever|if|unless|until
         |till|then|after|before|as)\s+(?:(?:now|then|just|also|finally|recently|actually|still)\s+)?
         (?:i|we|my|our|it|he|she|they|you|the|that|this|there|his|her|their|your|user|everyone|nobody|people)\b)
     |,\s*(?=(?:i|i['’](?:m|ve|ll|d)|we|we['’](?:re|ve|ll)|my|our|it|it['’]s|he|she|they|you|that|that['’]s|this|there
         |the|now|not|so|but|though|although|because|which|who|where|since|if|unless|when|while|and|then|right|as
         |instead|no\s+longer|just|her|his|their)\b)
     |,\s*(?=[\w'’.&@+-]+(?:\s[\w'’.&+-]+){0,3}\s(?:is|are|was|were|has|will|works|lives)\b)
-    |\s+and\s+(?=(?:(?:now|then|just|also|finally|recently|have|am|now\s+have)\s+)?(?:joined|moved|started|switched|quit|left
+    |(?<!\s)\s+and\s+(?=(?:(?:now|then|just|also|finally|recently|have|am|now\s+have)\s+)?(?:joined|moved|started|switched|quit|left
         |got|bought|sold|became|took|changed|live|work|signed|went|cancelled|canceled|adopted|ended|stopped|use|drive
         |landed|accepted|settled|relocated|replaced|renamed|deleted|closed|opened|dropped|prefer|like|love|hate)\b)""",
     re.I | re.X,

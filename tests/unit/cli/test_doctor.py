@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import sqlite3
 from collections import namedtuple
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ import pytest
 
 from memoranda.cli import doctor
 from memoranda.settings import known_variables
+from tests.driver import sqlite3
 from tests.unit.cli.conftest import Memoranda
 
 SOURCES = Path(doctor.__file__).parents[1]

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from datetime import datetime
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from typer.testing import CliRunner
 from memoranda import MemoryManager
 from memoranda.cli.maintenance import models
 from memoranda.testing.fakes import HashEmbedder
+from tests.driver import sqlite3
 from tests.unit.cli.conftest import Memoranda
 from tests.unit.embedding.tiny_bert import make_weights, write_folder
 

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from pathlib import Path
 
 import pytest
@@ -9,6 +8,7 @@ from typer.testing import CliRunner
 
 from memoranda import MemoryManager, create_session
 from memoranda.cli.app import app
+from tests.driver import sqlite3
 from tests.unit.cli.conftest import Memoranda
 
 

@@ -81,7 +81,7 @@ def assert_intact(path: Path) -> None:
 @pytest.mark.parametrize("keep", [100_000, 20])
 def test_acknowledged_messages_survive_a_kill(writers: Writers, keep: int) -> None:
     path, rng, acknowledged = writers.path, random.Random(keep), -1
-    for _ in range(4):
+    for _ in range(2):
         child = writers.start("a", acknowledged + 1, 100_000, keep)
         for _ in range(rng.randint(1, 60)):
             acknowledged = int(next(output_lines(child)))
@@ -98,7 +98,7 @@ def test_acknowledged_messages_survive_a_kill(writers: Writers, keep: int) -> No
 
 
 def test_processes_write_to_one_conversation(writers: Writers) -> None:
-    path, each = writers.path, 60
+    path, each = writers.path, 30
     with open_manager(path) as manager:
         memory = manager.get_memory("Analyzer")
         children = [writers.start(name, 0, each) for name in ("a", "b")]

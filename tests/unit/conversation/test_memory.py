@@ -229,9 +229,13 @@ def test_file_of_a_newer_version_and_missing_file_raise(tmp_path: Path) -> None:
 def test_file_that_cannot_be_read_or_written_is_an_error_of_ours(tmp_path: Path) -> None:
     loop = tmp_path / "loop.json"
     loop.symlink_to(loop)
+    readers: list[Callable[[Path], object]] = [
+        ConversationMemory().load_from_file,
+        import_conversation,
+        read_chatgpt_export,
+    ]
     for name in ("nothing.json", "", "loop.json", "nothing/a.json", "x" * 300 + ".json", "a\0b.json", "/dev/zero"):
-        readers: list[Callable[[Path], object]] = [ConversationMemory().load_from_file, import_conversation]
-        for read in (*readers, read_chatgpt_export):
+        for read in readers:
             with pytest.raises(MemorandaError):
                 read(tmp_path / name)
     for name in ("nothing/a.json", "", "x" * 300, "/dev/full"):

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import random
-import sqlite3
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +12,7 @@ from memoranda import Incompatible
 from memoranda.manager.manager import MemoryManager, create_session
 from memoranda.testing.fakes import HashEmbedder
 from memoranda.types import MemoryType
+from tests.driver import sqlite3
 
 
 def test_stats_count_every_kind_of_entry(manager: MemoryManager) -> None:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -16,6 +15,7 @@ from memoranda.receipts import ForgetReceipt, StoreReceipt
 from memoranda.storage.base import Store
 from memoranda.testing.fakes import HashEmbedder
 from memoranda.transfer.export import restore
+from tests.driver import sqlite3
 from tests.fake_clock import FakeClock
 
 START = datetime(2026, 5, 1, 12, tzinfo=UTC)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from memoranda.remember.clauses import blank_foreign, find_clauses
@@ -141,3 +143,12 @@ def test_words_that_may_not_be_meant_are_qualified(text: str) -> None:
 )
 def test_change_that_is_announced_is_not_qualified(text: str) -> None:
     assert not any(clause.qualified for clause in find_clauses(text))
+
+
+@pytest.mark.parametrize("unit", [" ", '"', "\t", " ; ", " - ", "( ", " and "])
+def test_time_for_long_runs_of_blanks_and_marks_grows_with_their_length(unit: str) -> None:
+    text = f"Nora moved{unit * (12_000 // len(unit))}and I live in Oslo."
+    started = time.thread_time()
+    found = clauses(text)
+    assert time.thread_time() - started < 1.0
+    assert found[-1].endswith("I live in Oslo")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,6 +13,7 @@ from memoranda import ANY, ExtractionFailed, MemoryManager, MemoryType, Message,
 from memoranda.llm.base import LLM
 from memoranda.llm.scripted import ScriptedLLM
 from memoranda.testing.fakes import HashEmbedder
+from tests.driver import sqlite3
 from tests.fake_clock import FakeClock
 
 SAID = datetime(2026, 3, 4, 9, tzinfo=UTC)  # a Wednesday

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -18,6 +17,7 @@ from memoranda import MemoryManager, Message, Outcome
 from memoranda.embedding.base import InputKind
 from memoranda.testing.fakes import HashEmbedder
 from memoranda.types import FloatArray
+from tests.driver import sqlite3
 from tests.prove.children import Child, send
 
 FIRST = "My sister Nora loves long hiking weeks in the Swiss Alps every summer."

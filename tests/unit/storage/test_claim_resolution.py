@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -19,6 +18,7 @@ from memoranda.storage.changes import Supersede
 from memoranda.testing.differential import StoreOperations
 from memoranda.testing.fakes import HashEmbedder
 from memoranda.types import Scope
+from tests.driver import sqlite3
 from tests.fake_clock import FakeClock
 
 SAID = datetime(2026, 3, 4, 9, tzinfo=UTC)

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import shutil
-import sqlite3
 import stat
 from contextlib import closing
 from pathlib import Path
@@ -23,6 +22,7 @@ from memoranda.storage.sqlite.store import open_sqlite
 from memoranda.testing.fakes import HashEmbedder
 from memoranda.text import TERMS_VERSION, lexical_keys
 from memoranda.types import ANY
+from tests.driver import sqlite3
 
 
 def test_migrations_create_exactly_the_tables_of_the_schema(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@ from __future__ import annotations
 import errno
 import os
 import random
-import sqlite3
 import subprocess
 import sys
 import threading
@@ -18,6 +17,7 @@ from memoranda.storage.sqlite import scrub
 from memoranda.storage.sqlite.backup import inspect
 from memoranda.testing.fakes import HashEmbedder
 from memoranda.transfer.export import restore
+from tests.driver import sqlite3
 
 
 @pytest.fixture

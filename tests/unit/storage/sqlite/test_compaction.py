@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 import threading
 import time
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from memoranda.storage.sqlite import compaction, connections
 from memoranda.storage.sqlite import store as sqlite_store
 from memoranda.storage.sqlite.store import SQLiteStore, open_sqlite
 from memoranda.testing.fakes import HashEmbedder
+from tests.driver import sqlite3
 from tests.prove.children import Child
 from tests.prove.faulty_disk import FULL, FaultyDisk, can_inject_faults
 

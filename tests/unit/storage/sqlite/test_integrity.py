@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from itertools import pairwise
@@ -14,6 +13,7 @@ from memoranda.errors import Incompatible
 from memoranda.storage.sqlite.store import SQLiteStore, open_sqlite
 from memoranda.storage.write import MemoryWrite
 from memoranda.testing.fakes import HashEmbedder, Samples, VectorSpace
+from tests.driver import sqlite3
 
 DAMAGE = {
     "without terms": "UPDATE memories SET terms = '' WHERE id = 2",

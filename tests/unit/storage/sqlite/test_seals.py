@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-import sqlite3
 from pathlib import Path
 
 import pytest
 
 from memoranda import MemoryManager, Message
 from memoranda.testing.fakes import HashEmbedder
+from tests.driver import sqlite3
 
 
 @pytest.fixture

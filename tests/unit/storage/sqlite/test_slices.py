@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import random
-import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from itertools import combinations
@@ -15,6 +14,7 @@ from memoranda.errors import Incompatible
 from memoranda.storage.sqlite.store import SQLiteStore, open_sqlite
 from memoranda.storage.write import MemoryWrite
 from memoranda.testing.fakes import HashEmbedder, Samples, VectorSpace
+from tests.driver import sqlite3
 
 
 def make_store(path: Path, rows: int = 150) -> SQLiteStore:
