@@ -102,8 +102,8 @@ def _copy(url: str, server: PostgresServer, folder: Path) -> dict[str, float]:
             manager.backup(target, force=True)
     else:
         name = url.rpartition("/")[2]
-        command = [server.binaries / "pg_dump", "-Fc", "-Z1", "-f", target, server.url(name, "postgres")]
-        subprocess.run(command, check=True)
+        program = str(server.binaries / "pg_dump")
+        subprocess.run([program, "-Fc", "-Z1", "-f", str(target), server.url(name, "postgres")], check=True)
     return {"copy_s": time.perf_counter() - started, "copy_mb": target.stat().st_size / 1e6}
 
 
@@ -125,11 +125,10 @@ def main() -> None:
         return
     per_user = (arguments.memories - arguments.largest) // arguments.users
     with run_server(durable=True) as server, _folder() as folder:
-        for name, make_url in (
-            ("SQLite", lambda size: f"sqlite:///{folder}/{size}.db"),
-            ("PostgreSQL", lambda _: server.new_database()),
+        for name, small, large in (
+            ("SQLite", f"sqlite:///{folder}/small.db", f"sqlite:///{folder}/large.db"),
+            ("PostgreSQL", server.new_database(), server.new_database()),
         ):
-            small, large = make_url("small"), make_url("large")
             fill(small, _SMALL // per_user, per_user, 0)
             _report(f"{name}, {_SMALL:,}", _in_process(small, _SMALL // per_user, 0))
             rate = fill(large, arguments.users, per_user, arguments.largest)
