@@ -97,10 +97,11 @@ def _tests(name: str) -> Iterator[tuple[str, object]]:
     for key, value in vars(import_module(f"tests.{name}")).items():
         if _needs_manager(value):
             yield f"{key}__{suffix}", value
-        elif isinstance(value, type) and key.startswith("Test"):
-            methods = {each: function for each, function in vars(value).items() if _needs_manager(function)}
-            if methods:
-                yield f"{key}_{suffix}", type(f"{key}_{suffix}", (), {**methods, "__module__": __name__})
+        elif isinstance(value, type) and key.startswith("Test") and any(map(_needs_manager, vars(value).values())):
+            # With its fixtures and marks, and without the tests that need no manager.
+            kept = {each: of for each, of in vars(value).items() if not each.startswith(("test_", "__"))}
+            kept |= {each: of for each, of in vars(value).items() if _needs_manager(of)}
+            yield f"{key}_{suffix}", type(f"{key}_{suffix}", (), {**kept, "__module__": __name__})
 
 
 for _name in _MODULES:
