@@ -255,6 +255,7 @@ class SessionContext:
     get_conversation_history = _off_loop(_SyncSession.get_conversation_history)
     save_execution_record = _off_loop(_SyncSession.save_execution_record)
     get_session_summary = _off_loop(_SyncSession.get_session_summary)
+    get_session_duration = _off_loop(_SyncSession.get_session_duration)
     end_session = _off_loop(_SyncSession.end_session)
 
 
