@@ -25,6 +25,7 @@ from memoranda import (
     MemoryManager,
     MemoryType,
     Message,
+    Namespace,
     PersistentMemory,
     RedisBackend,
     SessionContext,
@@ -341,6 +342,20 @@ class TestAgents:
     def test_backends_are_memory_backends(self) -> None:
         assert isinstance(InMemoryBackend(), MemoryBackend)
         assert issubclass(RedisBackend, MemoryBackend)
+
+    def test_backend_keeps_values_under_plain_keys(self, manager: MemoryManager) -> None:
+        backend: Any = InMemoryBackend()
+        assert backend.set("short_term:writer:draft", {"title": "Tea"}, ttl=60) is True
+        assert backend.set("short_term:editor:draft", None) is True
+        assert (backend.get("short_term:writer:draft"), backend.get("other")) == ({"title": "Tea"}, None)
+        assert backend.keys() == backend.keys("*") == ["short_term:editor:draft", "short_term:writer:draft"]
+        assert backend.keys("short_term:w*") == ["short_term:writer:draft"]
+        assert backend.count(Namespace(manager._tenant)) == 0
+        assert (backend.delete("other"), backend.delete("short_term:writer:draft")) == (True, True)
+        assert (backend.clear(), backend.keys()) == (True, [])
+        for wrong in (lambda: backend.keys(5), lambda: backend.set("k", {1}), lambda: backend.get(None)):
+            with pytest.raises(memoranda.InvalidType):
+                wrong()
 
     def test_session_says_who_is_in_it_and_for_how_long(self, manager: MemoryManager) -> None:
         session = SessionContext("w9", manager, metadata={"a": 1}, auto_cleanup=True)
