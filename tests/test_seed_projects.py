@@ -128,6 +128,9 @@ class TestMessageIsADict:
             with pytest.raises(memoranda.InvalidInput, match="content"):
                 copy["content"] = object()
             assert copy["content"] == "Modified"
+            copy.content = "Said in another way"
+            assert copy["content"] == copy.content == "Said in another way"
+            copy.content = "Modified"
         other = ConversationMemory()
         other.add(copy)
         copy["content"] = "Changed after it was added"
@@ -329,7 +332,12 @@ class TestAgents:
         ]
         for given in both:
             assert len(manager.search_similar("writer", "converts", filter_metadata=given)) == 2
-        for given in ({"from": {"city": "Oslo"}}, {"memory_type": "fact"}):
+        long = "The brief says: " + "more tea " * 500
+        manager.save("writer", "c3", {"text": "c3 converts", "brief": long, "tags": ["a" * 2000]}, "long_term")
+        for wanted in (long, {"eq": long}, {"in": ["x", long]}):
+            found = manager.search_similar("writer", "converts", filter_metadata={"brief": wanted})
+            assert [hit["key"] for hit in found] == ["c3"]
+        for given in ({"from": {"city": "Oslo"}}, {"memory_type": "fact"}, {"brief": long + "x"}):
             assert manager.search_similar("writer", "converts", filter_metadata=given) == []
 
     def test_long_term_values_of_a_workflow_stay_in_it(self, manager: MemoryManager) -> None:

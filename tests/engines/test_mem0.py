@@ -79,9 +79,10 @@ def test_telemetry_is_off_when_mem0_was_imported_first() -> None:
     program = (
         "import os; os.environ.pop('MEM0_TELEMETRY', None)\n"
         "import mem0.memory.telemetry as telemetry\n"
+        "import mem0.memory.main as main\n"
         "from memoranda.persistent.backends import load_mem0\n"
         "load_mem0()\n"
-        "print(telemetry.MEM0_TELEMETRY, telemetry.client_telemetry.posthog)\n"
+        "print(telemetry.MEM0_TELEMETRY, main.MEM0_TELEMETRY, telemetry.client_telemetry.posthog)\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False None"
+    assert done.stdout.strip() == "False False None"

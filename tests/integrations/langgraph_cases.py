@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from deepagents.backends import StoreBackend
 from documentation import run_example, run_page
+from langchain_core.language_models.chat_models import BaseChatModel
+from langchain_core.messages import AIMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
 from langgraph.checkpoint.conformance import checkpointer_test, validate
 from langgraph.checkpoint.conformance.capabilities import Capability
+from langgraph.prebuilt import create_react_agent
+from langmem import create_manage_memory_tool, create_search_memory_tool
 
 from memoranda import MemoryManager
 from memoranda.integrations.langgraph import MemorandaSaver, MemorandaStore
@@ -40,6 +46,39 @@ def test_deepagents_keeps_its_files_in_the_store() -> None:
         assert "white coffee" in memory.recall("Which coffee?")[0].content
         assert files.delete("/notes.md").error is None
         assert files.ls("/").entries == []
+
+
+class ScriptedModel(BaseChatModel):
+    """Says what it is given, one reply after the other."""
+
+    replies: list[AIMessage]
+
+    @property
+    def _llm_type(self) -> str:
+        return "scripted"
+
+    def bind_tools(self, *_: Any, **__: Any) -> ScriptedModel:
+        return self
+
+    def _generate(self, *_: Any, **__: Any) -> ChatResult:
+        return ChatResult(generations=[ChatGeneration(message=self.replies.pop(0))])
+
+
+def _call(name: str, **arguments: str) -> AIMessage:
+    return AIMessage("", tool_calls=[{"id": name, "name": name, "args": arguments}])
+
+
+@pytest.mark.filterwarnings("ignore:create_react_agent has been moved")
+def test_tools_of_langmem_keep_memories_in_the_store() -> None:
+    said = "Ann is allergic to peanuts."
+    replies = [_call("manage_memory", content=said, action="create"), _call("search_memory", query="peanuts?")]
+    tools = [create(namespace=("memories",)) for create in (create_manage_memory_tool, create_search_memory_tool)]
+    with MemoryManager("sqlite://") as memory:
+        model = ScriptedModel(replies=[*replies, AIMessage("No peanuts.")])
+        agent = create_react_agent(model, tools, store=MemorandaStore(memory, user="ann"))
+        messages = agent.invoke({"messages": [("user", "I am allergic to peanuts.")]})["messages"]
+        assert [said in message.content for message in messages if message.type == "tool"] == [False, True]
+        assert said in memory.recall("What is Ann allergic to?", user="ann")[0].content
 
 
 def test_page_runs(tmp_path: Path) -> None:

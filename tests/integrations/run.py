@@ -85,9 +85,12 @@ SUITES: dict[str, Suite] = {
         },
     ),
     "langgraph-checkpointer": Suite(
-        packages=(*_LANGGRAPH, "langgraph-checkpoint-conformance==0.0.2", "langgraph==1.2.20", "deepagents==0.7.32"),
+        packages=(
+            *(*_LANGGRAPH, "langgraph-checkpoint-conformance==0.0.2", "langgraph==1.2.20"),
+            *("deepagents==0.7.32", "langmem==0.0.30"),
+        ),
         tests=("langgraph_cases.py",),
-        passed=11,
+        passed=12,
     ),
     "langchain": Suite(
         packages=("langchain-core==1.7.2", "langchain-tests==1.1.9"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -173,7 +174,8 @@ def _describe_server(options: CommandOptions) -> str:
     from memoranda.settings import known_variables, set_variables
 
     url, file = _find_database(options)
-    where = f"Memories are kept in {file or url}: look at them with `memoranda ui --db {file or url}`."
+    kept_in = str(file or url)
+    where = f"Memories are kept in {kept_in}: look at them with `memoranda ui --db {shlex.quote(kept_in)}`."
     unseen = sorted(set(set_variables()) & set(known_variables()) - {"MEMORY_DB_URL", "MEMORY_STORAGE_DIR"})
     if not unseen:
         return where

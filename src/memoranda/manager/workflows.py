@@ -93,9 +93,11 @@ class ValueMethods(RecallMethods):
                 only when this names it.
             shared: Also search the shared knowledge.
         """
+        from memoranda.sessions.values import match_long_fields
+
         given = flatten_conditions(check_mapping(filter_metadata, "filter_metadata"))
         own = {} if "workflow_id" in given else {"workflow_id": {"exists": False}}
-        where = {"metadata": {**own, **given}}
+        where = {"metadata": own | {name: match_long_fields(wanted) for name, wanted in given.items()}}
         agent = clean_text(agent_id, "agent_id")
         return list(self.recall(query, agent=agent, where=where, limit=top_k, shared=shared))
 

@@ -26,6 +26,7 @@ from memoranda.mcp.tools import (
     error_result,
     make_tool,
     render_fenced,
+    render_listed,
     to_pretty_json,
     tool_result,
 )
@@ -329,7 +330,7 @@ class RecallTools:
             limit, after or 0, types=types, where=where or None, newest_first=True, **self._owner.arguments(session)
         )
         data = ListResult(
-            text=render_fenced([Hit(memory, 1.0) for memory in found], self._clock()),
+            text=render_listed(found, self._clock()),
             memories=[ListedMemory(**_describe_fields(memory)) for memory in found],
             next=found[-1].id if len(found) == limit else None,
         )

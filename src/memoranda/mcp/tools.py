@@ -19,9 +19,9 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, Validati
 from memoranda.errors import InvalidInput, MemorandaError, NotFound, Unavailable
 from memoranda.fence import MARKER_BYTES
 from memoranda.mcp.schema import Schema, describe_mistakes, describe_unknown, inline, shorten
-from memoranda.recall.render import fence_lines, render_hits
+from memoranda.recall.render import fence_lines, render_hits, render_list
 from memoranda.server.requests import MemoryId, Moment
-from memoranda.types import JSON, Hit
+from memoranda.types import JSON, Hit, Memory
 
 _LOGGER: Final = logging.getLogger("memoranda.mcp")
 
@@ -170,6 +170,11 @@ def tool_result(text: str, data: BaseModel) -> CallToolResult:
 def render_fenced(hits: Sequence[Hit], now: datetime) -> str:
     """Render memories inside a fence whose random marker stored text cannot guess."""
     return render_hits(hits, secrets.token_hex(MARKER_BYTES), now)
+
+
+def render_listed(memories: Sequence[Memory], now: datetime) -> str:
+    """Render memories in their order inside such a fence."""
+    return render_list([Hit(memory, 1.0) for memory in memories], secrets.token_hex(MARKER_BYTES), now)
 
 
 def render_lines(lines: Sequence[str]) -> str:

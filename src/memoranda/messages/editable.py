@@ -62,6 +62,11 @@ class EditableMessage(Message):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
         return getattr(self.frozen(), name)
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in FIELDS:
+            raise AttributeError(f"a message has no field {name!r}: set a key of it, message[{name!r}] = …")
+        self[name] = value
+
     def __getitem__(self, key: str) -> Any:
         if not dict.__contains__(self, key):
             return self.frozen()[key]

@@ -9,6 +9,7 @@ numpy and asyncio are imported at their first use: a program that passes in no b
 from __future__ import annotations
 
 import os
+import sys
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -277,9 +278,11 @@ def load_mem0() -> Any:
     os.environ.setdefault("MEM0_TELEMETRY", "False")
     mem0 = import_module("mem0")
     if not wanted:
-        # mem0 reads the variable when it is imported, which may have been before.
+        # mem0 reads the variable when it is imported, which may have been before, and its modules copy it.
         telemetry = import_module("mem0.memory.telemetry")
-        telemetry.MEM0_TELEMETRY = False  # type: ignore[attr-defined]
+        for name, module in list(sys.modules.items()):
+            if name.startswith("mem0.") and hasattr(module, "MEM0_TELEMETRY"):
+                module.MEM0_TELEMETRY = False  # type: ignore[attr-defined]
         for client in vars(telemetry).values():
             if isinstance(client, telemetry.AnonymousTelemetry):
                 client.posthog = None

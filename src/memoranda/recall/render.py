@@ -181,10 +181,19 @@ def render_hits(hits: Sequence[Hit], marker: str, now: datetime, wishes: Sequenc
         lines += [WISHES_HEADING, *(line for hit in wishes for line in _render_wishes(hit))]
     if facts := list(_current_facts(hits, now)):
         lines += [f"{FACTS_HEADING} {now:%Y-%m-%d}", *facts]
+    return fence_lines([*lines, *_render_days(_sort_by_time(hits), now)], marker)
+
+
+def render_list(hits: Sequence[Hit], marker: str, now: datetime) -> str:
+    """Return the hits alone inside their fence, in the order in which they are given; "" without any."""
+    return fence_lines(list(_render_days(hits, now)), marker) if hits else ""
+
+
+def _render_days(hits: Sequence[Hit], now: datetime) -> Iterator[str]:
     # With the name of the weekday: it resolves relative days such as "on Friday".
-    for day, of_day in groupby(_sort_by_time(hits), key=lambda hit: hit.memory.valid_from.strftime("%Y-%m-%d (%A)")):
-        lines += [f"## {day}", *(_render_hit(hit, now) for hit in of_day)]
-    return fence_lines(lines, marker)
+    for day, of_day in groupby(hits, key=lambda hit: hit.memory.valid_from.strftime("%Y-%m-%d (%A)")):
+        yield f"## {day}"
+        yield from (_render_hit(hit, now) for hit in of_day)
 
 
 def fence_lines(lines: Sequence[str], marker: str) -> str:

@@ -70,8 +70,9 @@ class SessionContext:
         metadata: Mapping[str, JSON] | None = None,
         auto_cleanup: bool | None = None,
     ) -> None:
-        sessions = memory_manager._components.sessions
-        self._open(workflow_id, *sessions.prepare(workflow_id, metadata, auto_cleanup), sessions)
+        sessions: Sessions = memory_manager._components.sessions
+        state, record = sessions.prepare(workflow_id, metadata, auto_cleanup)
+        self._open(workflow_id, state, record, sessions)
 
     @classmethod
     def join(cls, workflow_id: str, state: WorkflowState, record: SessionRecord, sessions: Sessions) -> Self:

@@ -6,6 +6,7 @@ What only long-term values or Redis need is imported at its first use.
 
 from __future__ import annotations
 
+import hashlib
 import heapq
 import threading
 from collections import OrderedDict
@@ -13,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from memoranda.errors import Closed, InvalidInput, Unavailable
 from memoranda.items.base import KEY_PREFIX
@@ -244,7 +245,7 @@ class Values:
 def _fields_of(value: JSON, prefix: str = "") -> dict[str, JSON]:
     """Return the fields of a value that can be filtered by; a field in another one has a name with dots.
 
-    Long texts are found by their words: a copy of them would only make the memory larger.
+    Of a long one there is only a digest: a copy would make the memory larger.
     """
     if not isinstance(value, dict):
         return {}
@@ -252,9 +253,28 @@ def _fields_of(value: JSON, prefix: str = "") -> dict[str, JSON]:
     for name, part in value.items():
         if isinstance(part, dict):
             found |= _fields_of(part, f"{prefix}{name}.")
-        elif len(encode_json(part, name)) <= _MAX_FIELD:
-            found[f"{prefix}{name}"] = part
+        else:
+            found[f"{prefix}{name}"] = _digest(part) or part
     return found
+
+
+def match_long_fields(wanted: Any) -> Any:
+    """Return a condition on a field that is also met by the digest of a long value; others as they are."""
+    if isinstance(wanted, Mapping):
+        given = {str(name).removeprefix("$"): operand for name, operand in wanted.items()}
+        several = given["in"] if set(given) == {"in"} else [given["eq"]] if set(given) == {"eq"} else []
+    else:
+        several = [wanted]
+    digests = [digest for each in several if (digest := _digest(each))] if isinstance(several, list | tuple) else []
+    return {"in": [*several, *digests]} if digests else wanted
+
+
+def _digest(part: JSON) -> str | None:
+    """Return what is kept of a long field; None for a short one."""
+    if not isinstance(part, str | list):
+        return None
+    text = encode_json(part, "a field")
+    return None if len(text) <= _MAX_FIELD else f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
 
 
 @dataclass(frozen=True, slots=True)

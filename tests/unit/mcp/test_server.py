@@ -425,6 +425,8 @@ async def test_list_pages_through_everything_latest_first(connect: Connect) -> N
                 break
             assert f"More: call `list` with after={after}." in _text(page)
         assert seen == ids[::-1]
+        shown = re.findall(r"fact number (\d)", _text(await client.call_tool("list", {})))
+        assert shown == ["4", "3", "2", "1", "0"]
         assert _text(await client.call_tool("list", {"since": "2999-01-01"})) == "No memories match."
         assert len((await client.call_tool("list", {"since": "2020-01-01T00:00"})).structured_content["memories"]) == 5
 

@@ -65,6 +65,12 @@ class TestFacts:
         assert [value.value for value in manager.history("Ana/city", user="ana").values] == ["Hamburg", "Ghent"]
         with pytest.raises(NotFound):
             manager.history("Ana/locker code", user="ana")
+        manager.upkeep(user="ana")  # what it replaced holds again
+        assert [hit.content for hit in manager.recall("Where do I live?", user="ana")] == [
+            "I moved to Ghent last week."
+        ]
+        say(manager, "I like plums.")
+        assert values_of(manager)[0] == ("Ana/city", "Ghent")
 
     def test_edited_memory_says_what_it_said_then(self, manager: MemoryManager, clock: FakeClock) -> None:
         memory_id = say(manager, "My favourite colour is blue.")
