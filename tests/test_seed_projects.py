@@ -256,6 +256,17 @@ class TestEntries:
             assert embedding == pytest.approx(expected.tolist())
         assert added == manager.get(added.id) == replace(added)
 
+    def test_what_a_manager_returns_is_json(self, manager: MemoryManager) -> None:
+        one, other = (manager.add_memory(text, metadata={"n": [1]}) for text in ("The sky is blue", "I like pizza"))
+        link = manager.add_memory_association(one.id, other.id, strength=0.5)
+        (related,) = manager.get_related_memories(one.id)
+        stats, summary = manager.get_stats(), manager.cleanup_old_memories(30, 0.3, dry_run=True)
+        for value in (link, related, manager.search_memories("sky")[0], stats, summary, *manager.users()):
+            assert json.loads(json.dumps(value)) == dict(value)
+        assert related["memory"]["content"] == related["content"] == related.memory.content == "I like pizza"
+        assert json.loads(json.dumps(one.to_dict()))["metadata"] == {"n": [1]}
+        assert {link, link} == {link}
+
     def test_search_results_have_time_and_importance(self, manager: MemoryManager) -> None:
         added = manager.add_memory("The sky is blue", metadata={"importance": 0.8})
         found = manager.search_memory("sky", "semantic")[0]
@@ -395,7 +406,8 @@ class TestAgents:
             for wrong in ({"role": "", "content": "x"}, {"role": 5, "content": "x"}, {"role": "user", "content": {1}}):
                 with pytest.raises(memoranda.MemorandaError):
                     session.add_conversation_message("writer", **wrong)  # type: ignore[arg-type]
-            assert session.get_conversation_history() == history
+            assert session.get_conversation_history(0) == history
+            assert session.get_conversation_history(2) == history[-2:]
         assert [each["content"] for each in json.loads(json.dumps(history))] == [content for _, content in said]
         assert [each["role"] for each in history] == ["assistant", "agent", "tool", "critic", "system"]
         assert list(history[0]) == ["agent_id", "role", "content", "timestamp", "metadata", "workflow_id"]
@@ -417,7 +429,12 @@ class TestAgents:
         record_id = manager.save_execution_record("writer", {"status": "success", "output": 3})
         record = manager.get_execution_records("writer")[0]
         assert (record["record_id"], record["status"], record["output"]) == (record_id, "success", 3)
-        assert record["timestamp"] == record.recorded_at
+        assert record["timestamp"] == record["recorded_at"] == record.recorded_at.isoformat()
+        manager.save_execution_record("writer", {"timestamp": "noon", "agent_id": "eve", "record_id": "x", "tries": 2})
+        own = manager.get_execution_records("writer")[0]
+        assert (own["timestamp"], own["tries"], own["agent_id"], own["record_id"]) == ("noon", 2, "writer", own.id)
+        assert own.get("output") is None
+        assert "output" not in own
 
 
 class TestManager:
