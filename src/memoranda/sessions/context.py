@@ -75,7 +75,7 @@ class SessionContext:
         self._open(workflow_id, state, record, sessions)
 
     @classmethod
-    def join(cls, workflow_id: str, state: WorkflowState, record: SessionRecord, sessions: Sessions) -> Self:
+    def _join(cls, workflow_id: str, state: WorkflowState, record: SessionRecord, sessions: Sessions) -> Self:
         """Return a session that is open already, for this process."""
         session = cls.__new__(cls)
         session._open(workflow_id, state, record, sessions)
@@ -362,7 +362,7 @@ class Sessions:
             return None
         workflow, record = found
         shared = replace(record, process=uuid.uuid4().hex[:12])
-        return SessionContext.join(workflow, self._state(workflow), shared, self)
+        return SessionContext._join(workflow, self._state(workflow), shared, self)
 
     @staticmethod
     def log_if_abandoned(session: SessionContext) -> bool:
