@@ -8,8 +8,9 @@ What an agent puts into the store is also found by `recall`. The same store serv
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Any, TypeVar
 
 from memoranda.aio.threads import in_thread
@@ -24,7 +25,7 @@ except ModuleNotFoundError as error:
 
 from memoranda.integrations.langchain_items import LangChainEmbedder
 from memoranda.integrations.langgraph_checkpoint import MemorandaSaver
-from memoranda.integrations.langgraph_filters import to_item_filter
+from memoranda.integrations.langgraph_filters import is_empty, to_item_filter
 from memoranda.integrations.managers import OpenedSource, Source, open_source
 
 __all__ = ["MemorandaSaver", "MemorandaStore"]
@@ -114,11 +115,16 @@ class MemorandaStore(OpenedSource, base.BaseStore):
             )
 
     def _search(self, op: base.SearchOp) -> list[base.SearchItem]:
+        conditions = to_item_filter(op.filter) or {}
+        # A field that is not there is None in LangGraph's own stores; here it has no value to compare with.
+        empty = [field for field, wanted in conditions.items() if wanted == {"$eq": None}]
+        compared = {field: wanted for field, wanted in conditions.items() if field not in empty}
+
         def read(limit: int, offset: int) -> list[StoredItem]:
             found: list[StoredItem] = self.memory.search_items(
                 op.namespace_prefix,
                 query=op.query if op.query and op.query.strip() else None,  # as in LangGraph's own stores
-                filter=to_item_filter(op.filter),
+                filter=compared or None,
                 limit=limit,
                 offset=offset,
                 refresh=op.refresh_ttl,
@@ -126,7 +132,12 @@ class MemorandaStore(OpenedSource, base.BaseStore):
             )
             return found
 
-        return [base.SearchItem(**_fields_of(item), score=item.score) for item in _pages(read, op.limit, op.offset)]
+        if empty:
+            every = (item for item in _pages(read, sys.maxsize, 0) if all(is_empty(item.value, f) for f in empty))
+            items = islice(every, op.offset, op.offset + op.limit)
+        else:
+            items = _pages(read, op.limit, op.offset)
+        return [base.SearchItem(**_fields_of(item), score=item.score) for item in items]
 
     def _list_namespaces(self, op: base.ListNamespacesOp) -> list[tuple[str, ...]]:
         conditions = op.match_conditions or ()

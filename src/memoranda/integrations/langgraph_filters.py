@@ -23,6 +23,14 @@ def to_item_filter(conditions: Mapping[str, Any] | None) -> dict[str, Any] | Non
     return found
 
 
+def is_empty(value: Any, field: str) -> bool:
+    """Return whether a field, with dots between its names, is None or missing in the dict that would have it."""
+    *outer, last = field.split(".")
+    for name in outer:
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return isinstance(value, Mapping) and value.get(last) is None
+
+
 def _to_conditions(field: str, wanted: Any) -> Iterator[tuple[str, Any]]:
     if _has_operators(wanted):
         yield field, wanted

@@ -135,6 +135,19 @@ def test_nested_filters_find_what_langgraphs_own_store_finds(memory: MemoryManag
     assert len(found[0]) == 1
 
 
+def test_a_field_that_is_not_there_is_none_as_in_the_stores_of_langgraph(memory: MemoryManager) -> None:
+    stores = MemorandaStore(memory), InMemoryStore()
+    for store in stores:
+        store.put(("n",), "a", {"color": None, "size": 1})
+        store.put(("n",), "b", {"size": 1})
+        store.put(("n",), "c", {"color": "red", "size": 1, "made": {"in": "Rome"}})
+        store.put(("n",), "d", {"size": 2})
+    for conditions in ({"color": None}, {"color": None, "size": 1}, {"made": {"in": None}}, {"size": None}):
+        found = [{item.key for item in store.search(("n",), filter=conditions)} for store in stores]
+        assert found[0] == found[1]
+    assert len(stores[0].search(("n",), filter={"color": None}, limit=2, offset=2)) == 1
+
+
 def test_wrong_use_is_an_error(memory: MemoryManager) -> None:
     with pytest.raises(InvalidInput, match="has its embedding model"):
         MemorandaStore(memory, index={"dims": 2, "embed": lambda texts: [[1.0, 0.0] for _ in texts]})
