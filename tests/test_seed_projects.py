@@ -25,6 +25,7 @@ from memoranda import (
     MemoryManager,
     MemoryType,
     Message,
+    Namespace,
     PersistentMemory,
     RedisBackend,
     SessionContext,
@@ -255,6 +256,17 @@ class TestEntries:
             assert embedding == pytest.approx(expected.tolist())
         assert added == manager.get(added.id) == replace(added)
 
+    def test_what_a_manager_returns_is_json(self, manager: MemoryManager) -> None:
+        one, other = (manager.add_memory(text, metadata={"n": [1]}) for text in ("The sky is blue", "I like pizza"))
+        link = manager.add_memory_association(one.id, other.id, strength=0.5)
+        (related,) = manager.get_related_memories(one.id)
+        stats, summary = manager.get_stats(), manager.cleanup_old_memories(30, 0.3, dry_run=True)
+        for value in (link, related, manager.search_memories("sky")[0], stats, summary, *manager.users()):
+            assert json.loads(json.dumps(value)) == dict(value)
+        assert related["memory"]["content"] == related["content"] == related.memory.content == "I like pizza"
+        assert json.loads(json.dumps(one.to_dict()))["metadata"] == {"n": [1]}
+        assert {link, link} == {link}
+
     def test_search_results_have_time_and_importance(self, manager: MemoryManager) -> None:
         added = manager.add_memory("The sky is blue", metadata={"importance": 0.8})
         found = manager.search_memory("sky", "semantic")[0]
@@ -350,6 +362,20 @@ class TestAgents:
         assert isinstance(InMemoryBackend(), MemoryBackend)
         assert issubclass(RedisBackend, MemoryBackend)
 
+    def test_backend_keeps_values_under_plain_keys(self, manager: MemoryManager) -> None:
+        backend: Any = InMemoryBackend()
+        assert backend.set("short_term:writer:draft", {"title": "Tea"}, ttl=60) is True
+        assert backend.set("short_term:editor:draft", None) is True
+        assert (backend.get("short_term:writer:draft"), backend.get("other")) == ({"title": "Tea"}, None)
+        assert backend.keys() == backend.keys("*") == ["short_term:editor:draft", "short_term:writer:draft"]
+        assert backend.keys("short_term:w*") == ["short_term:writer:draft"]
+        assert backend.count(Namespace(manager._tenant)) == 0
+        assert (backend.delete("other"), backend.delete("short_term:writer:draft")) == (True, True)
+        assert (backend.clear(), backend.keys()) == (True, [])
+        for wrong in (lambda: backend.keys(5), lambda: backend.set("k", {1}), lambda: backend.get(None)):
+            with pytest.raises(memoranda.InvalidType):
+                wrong()
+
     def test_session_says_who_is_in_it_and_for_how_long(self, manager: MemoryManager) -> None:
         session = SessionContext("w9", manager, metadata={"a": 1}, auto_cleanup=True)
         session.save_agent_memory("writer", "draft", "text")
@@ -380,7 +406,8 @@ class TestAgents:
             for wrong in ({"role": "", "content": "x"}, {"role": 5, "content": "x"}, {"role": "user", "content": {1}}):
                 with pytest.raises(memoranda.MemorandaError):
                     session.add_conversation_message("writer", **wrong)  # type: ignore[arg-type]
-            assert session.get_conversation_history() == history
+            assert session.get_conversation_history(0) == history
+            assert session.get_conversation_history(2) == history[-2:]
         assert [each["content"] for each in json.loads(json.dumps(history))] == [content for _, content in said]
         assert [each["role"] for each in history] == ["assistant", "agent", "tool", "critic", "system"]
         assert list(history[0]) == ["agent_id", "role", "content", "timestamp", "metadata", "workflow_id"]
@@ -402,7 +429,12 @@ class TestAgents:
         record_id = manager.save_execution_record("writer", {"status": "success", "output": 3})
         record = manager.get_execution_records("writer")[0]
         assert (record["record_id"], record["status"], record["output"]) == (record_id, "success", 3)
-        assert record["timestamp"] == record.recorded_at
+        assert record["timestamp"] == record["recorded_at"] == record.recorded_at.isoformat()
+        manager.save_execution_record("writer", {"timestamp": "noon", "agent_id": "eve", "record_id": "x", "tries": 2})
+        own = manager.get_execution_records("writer")[0]
+        assert (own["timestamp"], own["tries"], own["agent_id"], own["record_id"]) == ("noon", 2, "writer", own.id)
+        assert own.get("output") is None
+        assert "output" not in own
 
 
 class TestManager:

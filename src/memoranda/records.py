@@ -44,6 +44,10 @@ class Record(display.Shown):
     def __contains__(self, key: object) -> bool:
         return key in self._aliases or any(f.name == key for f in fields(self))  # type: ignore[arg-type]
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain JSON data."""
+        return {key: _to_plain(self[key]) for key in self.keys()}
+
 
 class DictRecord(Record, dict[str, Any]):
     """A record that is a dict of plain JSON data too: JSON encoders and code that asks for a dict take it as it is.

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 from memoranda import display
 from memoranda.facts import FactValue
-from memoranda.records import DictRecord, Record, SummaryRecord
+from memoranda.records import DictRecord, Record
 from memoranda.types import JSON, Memory, MemoryType, Usage
 
 DerivationKind: TypeAlias = Literal["merged", "consolidated", "summary", "reflection"]
@@ -80,11 +80,8 @@ class CleanupReport(DictRecord):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class ExecutionRecord(SummaryRecord):
-    """A record of what an agent did. The fields of `record` can be read directly: `execution["output"]`.
-
-    As a dict, `{**execution}`, it is plain JSON data.
-    """
+class ExecutionRecord(DictRecord):
+    """A record of what an agent did. As a dict it has the fields of `record` too: `execution["output"]`."""
 
     id: str
     agent_id: str
@@ -99,14 +96,12 @@ class ExecutionRecord(SummaryRecord):
     """Its position in the chain, from 1."""
 
     _aliases = ("record_id", "timestamp")
-    _plain = (
-        "id", "record_id", "agent_id", "workflow_id", "session_id", "status", "duration_ms", "recorded_at", "timestamp",
-        "record", "number",
-    )  # fmt: skip
 
     def __post_init__(self) -> None:
-        SummaryRecord.__post_init__(self)
-        dict.update(self, {**self.record, **dict(dict.items(self))})
+        DictRecord.__post_init__(self)
+        # A field of the record is read as it was saved, but no record says whose it is.
+        whose = {name: self[name] for name in ("record_id", "agent_id", "workflow_id", "session_id")}
+        dict.update(self, {**self["record"], **whose})
 
     @property
     def record_id(self) -> str:
@@ -115,14 +110,6 @@ class ExecutionRecord(SummaryRecord):
     @property
     def timestamp(self) -> datetime:
         return self.recorded_at
-
-    def __getitem__(self, key: str) -> Any:
-        if key in self.record and not Record.__contains__(self, key):
-            return self.record[key]
-        return Record.__getitem__(self, key)
-
-    def __contains__(self, key: object) -> bool:
-        return key in self.record or Record.__contains__(self, key)
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)

@@ -9,7 +9,7 @@ from enum import Enum, StrEnum
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, overload
 
 from memoranda import display
-from memoranda.records import Record, SummaryRecord
+from memoranda.records import DictRecord, Record, SummaryRecord
 
 if TYPE_CHECKING:
     import numpy as np
@@ -179,7 +179,7 @@ class Memory(_WithEmbedding, Record):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Association(Record):
+class Association(DictRecord):
     """A directed link between two memories."""
 
     memory_id: int
@@ -189,7 +189,7 @@ class Association(Record):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Related(Record):
+class Related(DictRecord):
     """A memory that was reached over associations, and how."""
 
     memory: Memory

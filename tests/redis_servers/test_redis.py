@@ -4,8 +4,10 @@ import re
 import sys
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
+from redis import Redis
 
 from memoranda.errors import Incompatible, InvalidInput, InvalidType, MissingExtra, Unavailable
 from memoranda.sessions.base import Namespace, Tenant, Workflow
@@ -51,6 +53,21 @@ def store(redis_server: Server) -> Iterator[RedisBackend]:
     redis_server.execute("FLUSHALL")
     with RedisBackend(redis_server.url) as store:
         yield store
+
+
+def test_client_of_redis_py_names_the_server(store: RedisBackend, redis_server: Server) -> None:
+    client = Redis.from_url(redis_server.url, decode_responses=True)
+    store.set(AGENT, {"draft": "headline"})
+    with RedisBackend(client) as same:
+        assert same.get(AGENT, ["draft"]) == {"draft": "headline"}
+        plain: Any = same
+        assert plain.set("draft", {"title": "Tea"}, ttl=60) is True
+        assert (plain.get("draft"), plain.keys("d*"), plain.delete("draft"), plain.keys()) == (
+            {"title": "Tea"}, ["draft"], True, [],
+        )  # fmt: skip
+    assert client.ping()
+    with pytest.raises(InvalidType, match="client of redis-py"):
+        RedisBackend(object())
 
 
 def test_stores_with_one_prefix_share_their_values(store: RedisBackend, redis_server: Server) -> None:

@@ -394,10 +394,10 @@ class SessionContext:
         Embedded.save_execution_record,
         lambda path, arguments: build_call("POST", f"{path}/executions", parse_field("id"), arguments),
     )
-    get_session_summary = _method(
-        Embedded.get_session_summary,
-        lambda path, arguments: build_call("GET", path, parse_as(SessionSummary), arguments),
-    )
+
+    def get_session_summary(self) -> SessionSummary:
+        """Return the agents, actions and duration of all sessions of this workflow; after the end, the last summary."""
+        return self._final or self._send(HttpCall("GET", self._path, parse_as(SessionSummary)))
 
     def end_session(self) -> SessionSummary:
         """End the session and return its final summary; calling it twice is allowed."""

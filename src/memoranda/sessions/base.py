@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import fnmatch
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
-from typing import Final, Protocol, TypeAlias, runtime_checkable
+from functools import lru_cache, partial, wraps
+from typing import Any, Final, Protocol, TypeAlias, TypeVar, cast, runtime_checkable
 from urllib.parse import quote, unquote
 
 from memoranda.errors import InvalidInput, InvalidType
@@ -146,3 +147,37 @@ def is_short_term(memory_type: MemoryType | str, ttl: float | None = None) -> bo
     if kind is MemoryType.LONG_TERM and ttl is not None:
         raise InvalidInput("ttl is for short_term values; a long_term value stays until it is deleted")
     return kind is MemoryType.SHORT_TERM
+
+
+_PLAIN: Final = Namespace("plain keys")
+"""Where the values of plain keys are: no tenant of a manager sees them."""
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+
+def _set_plain(write: Callable[..., None], key: str, value: JSON, ttl: float | None = None) -> bool:
+    write({key: value}, ttl=ttl)
+    return True
+
+
+_PLAIN_CALLS: Final[Mapping[str, Callable[..., Any]]] = {
+    "get": lambda read, key: read([key]).get(key),
+    "set": _set_plain,
+    "delete": lambda remove, key: remove([key]) >= 0,
+    "keys": lambda read, pattern="*": fnmatch.filter(read(), pattern),
+    "clear": lambda clear: clear() >= 0,
+}
+
+
+def with_plain_keys(method: _Method) -> _Method:
+    """Let a method of a store take a plain key in place of a namespace too: `store.set("draft", "Spring", ttl=60)`."""
+    plain = _PLAIN_CALLS[method.__name__]
+
+    @wraps(method)
+    def call(self: object, *args: Any, **kwargs: Any) -> Any:
+        if (args and isinstance(args[0], Namespace | Workflow | Tenant)) or kwargs.keys() & {"namespace", "within"}:
+            return method(self, *args, **kwargs)
+        if args and not isinstance(args[0], str):
+            raise InvalidType(f"give a Namespace or a plain key, which is a string, not {type(args[0]).__name__}")
+        return plain(partial(method, self, _PLAIN), *args, **kwargs)
+
+    return cast("_Method", call)

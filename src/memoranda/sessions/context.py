@@ -75,7 +75,7 @@ class SessionContext:
         self._open(workflow_id, state, record, sessions)
 
     @classmethod
-    def join(cls, workflow_id: str, state: WorkflowState, record: SessionRecord, sessions: Sessions) -> Self:
+    def _join(cls, workflow_id: str, state: WorkflowState, record: SessionRecord, sessions: Sessions) -> Self:
         """Return a session that is open already, for this process."""
         session = cls.__new__(cls)
         session._open(workflow_id, state, record, sessions)
@@ -223,8 +223,8 @@ class SessionContext:
         return message
 
     def get_conversation_history(self, limit: int | None = None) -> list[SessionMessage]:
-        """Return the newest messages of all agents, oldest first."""
-        count = None if limit is None else check_integer(limit, "limit")
+        """Return the newest messages of all agents, oldest first; all that are kept without a limit."""
+        count = None if limit in (None, 0) else check_integer(limit, "limit")
         with self._lock:
             self._ensure_open()
             messages = self._state.load_messages(count)
@@ -362,7 +362,7 @@ class Sessions:
             return None
         workflow, record = found
         shared = replace(record, process=uuid.uuid4().hex[:12])
-        return SessionContext.join(workflow, self._state(workflow), shared, self)
+        return SessionContext._join(workflow, self._state(workflow), shared, self)
 
     @staticmethod
     def log_if_abandoned(session: SessionContext) -> bool:
@@ -381,7 +381,7 @@ class Sessions:
         ]
 
     def history(self, workflow_id: str, limit: int | None) -> list[SessionMessage]:
-        count = None if limit is None else check_integer(limit, "limit")
+        count = None if limit in (None, 0) else check_integer(limit, "limit")
         return self._state(workflow_id).load_messages(count)
 
     def clear(self, workflow_id: str) -> bool:

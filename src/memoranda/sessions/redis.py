@@ -25,6 +25,7 @@ from memoranda.sessions.base import (
     Workflow,
     parse_key,
     qualify_keys,
+    with_plain_keys,
 )
 from memoranda.types import JSON
 from memoranda.validation import check_ttl, decode_json, encode_json
@@ -64,6 +65,7 @@ class RedisBackend:
     def __repr__(self) -> str:
         return f"RedisBackend({self.client.safe_url!r})"
 
+    @with_plain_keys
     def set(self, namespace: Namespace, values: Mapping[str, JSON], *, ttl: float | None = None) -> None:
         milliseconds = self._default_ttl if ttl is None else _to_milliseconds(ttl)
         names = list(qualify_keys(namespace, values).values())
@@ -73,18 +75,22 @@ class RedisBackend:
             batch = slice(start, start + _BATCH)
             self.client.script(WRITE, bucket.script_keys(names[batch]), milliseconds, *texts[batch])
 
+    @with_plain_keys
     def get(self, namespace: Namespace, keys: Sequence[str]) -> dict[str, JSON]:
         names = qualify_keys(namespace, keys)
         texts = self._read(self._layout.bucket(namespace).keys(names.values()))
         return {key: decode_json(text, key) for key, text in zip(names, texts, strict=True) if text is not None}
 
+    @with_plain_keys
     def delete(self, namespace: Namespace, keys: Sequence[str]) -> int:
         return self._remove(self._layout.bucket(namespace), list(qualify_keys(namespace, keys).values()))
 
+    @with_plain_keys
     def keys(self, namespace: Namespace) -> list[str]:
         pages = self._list_names(self._layout.bucket(namespace), namespace)
         return sorted(parse_key(name) for page in pages for name in page)
 
+    @with_plain_keys
     def clear(self, within: ValueScope) -> int:
         buckets = self._layout.buckets(within) if isinstance(within, Tenant) else [self._layout.bucket(within)]
         return sum(self._remove(bucket, page) for bucket in buckets for page in self._list_names(bucket, within))

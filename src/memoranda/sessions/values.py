@@ -26,6 +26,7 @@ from memoranda.sessions.base import (
     is_short_term,
     parse_key,
     qualify_keys,
+    with_plain_keys,
 )
 from memoranda.settings import MemoryConfig
 from memoranda.text import clean_text
@@ -74,6 +75,7 @@ class InMemoryBackend:
         # A heap with the expiry of every entry, and of some that have been removed or renewed since.
         self._expiries: list[tuple[datetime, str]] = []
 
+    @with_plain_keys
     def set(self, namespace: Namespace, values: Mapping[str, JSON], *, ttl: float | None = None) -> None:
         seconds = self._ttl if ttl is None else check_ttl(ttl)
         texts = {name: encode_json(values[key], key) for key, name in qualify_keys(namespace, values).items()}
@@ -82,6 +84,7 @@ class InMemoryBackend:
             for name, text in texts.items():
                 self._put(name, _StoredValue(text, expires))
 
+    @with_plain_keys
     def get(self, namespace: Namespace, keys: Sequence[str]) -> dict[str, JSON]:
         names = qualify_keys(namespace, keys)
         texts: dict[str, str] = {}
@@ -94,17 +97,20 @@ class InMemoryBackend:
                     texts[key] = entry.text
         return {key: decode_json(text, key) for key, text in texts.items()}
 
+    @with_plain_keys
     def delete(self, namespace: Namespace, keys: Sequence[str]) -> int:
         names = qualify_keys(namespace, keys)
         with self._lock:
             self._drop_expired()
             return self._remove(names.values())
 
+    @with_plain_keys
     def keys(self, namespace: Namespace) -> list[str]:
         with self._lock:
             self._drop_expired()
             return sorted(parse_key(name) for name in self._names_by_path.get(namespace.path, ()))
 
+    @with_plain_keys
     def clear(self, within: ValueScope) -> int:
         with self._lock:
             self._drop_expired()

@@ -53,6 +53,7 @@ from memoranda.storage.claims import (
 )
 from memoranda.storage.message_log import read_before
 from memoranda.storage.read import ids_of_message, latest_ids
+from memoranda.storage.rows import from_micros
 from memoranda.storage.supersession import (
     Ending,
     MadeClaim,
@@ -202,10 +203,14 @@ def clear_marks(tx: Transaction, ids: Collection[int]) -> None:
 
 
 def resolve_slots(tx: Transaction, slots: Collection[bytes], by: int | None = None) -> set[int]:
-    """Decide again what holds in these slots, from the stored claims; return the memories that `by` replaces."""
+    """Decide again what holds in these slots, from the stored claims; return the memories that `by` replaces.
+
+    What has expired ends nothing any more.
+    """
     if not slots:
         return set()
-    stored = claims_in_slots(tx, slots)
+    now = from_micros(tx.at)
+    stored = [each for each in claims_in_slots(tx, slots) if not each.memory.has_expired(now)]
     memories = {each.memory.id: each.memory for each in stored}
     endings: dict[int, dict[int, Ending | None]] = {}
     starts: dict[int, dict[int, datetime | None]] = {}

@@ -59,11 +59,12 @@ def derive(tx: Transaction, change: Derive) -> Outcome:
 def archive(tx: Transaction, change: Archive) -> Outcome:
     """Archive memories, or restore them: what had expired is restored for good."""
     restores = change.at is None
-    unmarked = _M.archived_at.is_not(None) if restores else _M.archived_at.is_(None)
-    values = {"archived_at": micros_or_none(change.at), "archive_reason": None}
+    unmarked: ColumnElement[bool] = _M.archived_at.is_not(None) if restores else _M.archived_at.is_(None)
+    values: dict[str, Any] = {"archived_at": micros_or_none(change.at), "archive_reason": None}
     if restores:
-        values["expires_at"] = case((not_expired(from_micros(tx.at)), _M.expires_at), else_=None)
-        unmarked = or_(unmarked, ~not_expired(from_micros(tx.at)))
+        lasts = not_expired(from_micros(tx.at))
+        values["expires_at"] = case((lasts, _M.expires_at), else_=None)
+        unmarked = or_(unmarked, ~lasts)
     ids = _update(tx, change.scope, change.ids, [unmarked], values)
     if change.reasons:
         reasons = dict(zip(change.ids, change.reasons, strict=True))

@@ -198,9 +198,8 @@ def _bulk_kind(change: Change) -> type[NewMemory | AppendMessage] | None:
 
 def _freed_slots(tx: Transaction, change: Change) -> set[bytes]:
     """Return the slots in which a change takes claims away, or gives some back."""
-    merges = isinstance(change, Supersede) and change.merged
-    restores = isinstance(change, Archive) and change.at is None  # what had expired lasts from now on
-    if isinstance(change, Remove) or merges or restores:
+    # What is archived may have expired and ends nothing any more; what is restored lasts from now on.
+    if isinstance(change, Remove | Archive) or (isinstance(change, Supersede) and change.merged):
         return slots_of(tx, change.scope, change.ids)
     return set()
 

@@ -180,7 +180,7 @@ def test_every_keyword_gets_results(memory: PersistentMemory) -> None:
     memory.save_to_memory("", [f"tea number {n}" for n in range(10)] + ["the car is red"])
     found = memory.recall_from_memory(["tea number", "car red"], limit=3)["memories"]
     assert any("the car is red" in text for text in found)
-    assert len([text for text in found if "tea" in text]) == 3
+    assert 3 < len(found) == len(set(found)) <= 6  # three for each
 
 
 @pytest.mark.parametrize("content", [[], [""], "  ", ["fine", "\0"], 5, None, [5], b"x"])

@@ -119,7 +119,7 @@ class TestConversation:
         manager.close()
 
     @pytest.mark.parametrize(
-        ("role", "content"), [("robot", "hi"), ("user", ""), ("user", None), ("user", "\0"), (None, "hi")]
+        ("role", "content"), [("", "hi"), ("user", float("nan")), ("user", "\ud800"), (None, "hi")]
     )
     def test_invalid_message_raises_and_is_not_stored(self, manager: MemoryManager, role: str, content: str) -> None:
         with create_session("w", manager) as session:
@@ -203,7 +203,7 @@ class TestLifetime:
     def test_ending_twice_is_allowed_and_use_after_the_end_raises(self, manager: MemoryManager) -> None:
         session = create_session("w", manager)
         session.save_agent_memory("writer", "draft", 1)
-        assert session.end_session() is session.end_session()
+        assert session.end_session() is session.end_session() is session.get_session_summary()
         for use in (
             lambda: session.save_agent_memory("writer", "draft", 1),
             lambda: session.save_agent_memory("writer", "draft", 1, "long_term"),
@@ -211,7 +211,6 @@ class TestLifetime:
             lambda: session.add_conversation_message("writer", "user", "hi"),
             session.get_conversation_history,
             lambda: session.save_execution_record("writer", {}),
-            session.get_session_summary,
         ):
             with pytest.raises(Closed, match="create_session"):
                 use()
