@@ -37,6 +37,10 @@ _CLOSE: Final = 0.6
 _OWN_WORDS: Final = ("lexical", "dense")
 _BEST: Final = 5
 """How many of the best hits may be different states of one thing, however many hits were asked for."""
+_NEARLY: Final = 0.3
+"""The share of a hit's score that a memory which is only near in meaning must have to be put above it."""
+_NEARLY_IN_DIALOGUE: Final = 0.8
+"""The same where people take turns, however near it is: they return to a subject without changing anything."""
 
 
 def put_latest_first(question: str, hits: Sequence[Hit]) -> list[Hit]:
@@ -63,7 +67,7 @@ def _arm_scores(hit: Hit) -> dict[str, float]:
 
 
 WeakPairs: TypeAlias = dict[tuple[int, int], float]
-"""Memories and older ones that are only near in meaning, and may be about different things; the strength of each."""
+"""Memories and older ones that are linked by their meaning, and may be about different things; the strength of each."""
 
 
 def attach_later(
@@ -91,7 +95,7 @@ def attach_later(
         (newer, older): strength
         for older, found_newer in newer_ids.items()
         for newer, strength in found_newer.items()
-        if strength <= BY_MEANING
+        if strength < 1.0
     }
     attached = [
         replace(
@@ -105,6 +109,17 @@ def attach_later(
         for hit in hits
     ]
     return attached, weak
+
+
+def least_share(strength: float, *, in_dialogue: bool) -> float:
+    """Return the share of a hit's score that what was said later must have to be put above it, by the link of both."""
+    if strength == 1.0:
+        return 0.0
+    if strength < BY_MEANING:
+        return 1.0
+    if in_dialogue:
+        return _NEARLY_IN_DIALOGUE
+    return 0.0 if strength > BY_MEANING else _NEARLY
 
 
 def surest_later(hit: Hit, limit: int = 2) -> list[Memory]:

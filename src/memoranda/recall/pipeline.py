@@ -21,7 +21,14 @@ from memoranda.index.partition import Partition
 from memoranda.index.partitions import Partitions
 from memoranda.recall.arms import QueryVector, find_same_question, repeats_question, score_arms, select_candidates
 from memoranda.recall.explain import answer_signals, answerable, explain_absence, explain_other_scope, explain_query
-from memoranda.recall.later import asks_for_the_present, attach_later, is_true_at, put_latest_first, put_newer_first
+from memoranda.recall.later import (
+    asks_for_the_present,
+    attach_later,
+    is_true_at,
+    least_share,
+    put_latest_first,
+    put_newer_first,
+)
 from memoranda.recall.ledger import AccessCounter
 from memoranda.recall.query import (
     MODES,
@@ -36,11 +43,10 @@ from memoranda.recall.query import (
 from memoranda.recall.rank import Ranking, collect_evidence, order_rows, rank, to_scores
 from memoranda.recall.rerank import BEST, DEFAULT, Reranking, RerankPlan
 from memoranda.storage.base import PartitionKey, RemoteStore
-from memoranda.storage.claim_resolution import BY_MEANING
 from memoranda.storage.past import as_known_at
 from memoranda.storage.read import matching_ids
 from memoranda.text import clean_query, clean_text
-from memoranda.types import ANY, EVERYTHING, Clock, Filter, Hit, IntArray, Memory, Recall, Scope, WhyNot
+from memoranda.types import ANY, EVERYTHING, Clock, Filter, FloatArray, Hit, IntArray, Memory, Recall, Scope, WhyNot
 from memoranda.validation import check_datetime, check_fraction, check_optional_datetime, shown
 from memoranda.wishes import WISH_KEY
 
@@ -48,8 +54,6 @@ if TYPE_CHECKING:
     from memoranda.storage.base import Store
 
 
-_NEARLY: Final = 0.3
-"""The share of a hit's score that a memory which is only near in meaning must have to be put above it."""
 _COMPARED: Final = 5
 """How many of the best hits are put in the order of time, even when fewer are asked for."""
 _ASKED_BEFORE: Final = 100
@@ -123,8 +127,8 @@ class RecallPipeline:
         ranking = self._rank(query, partition, parsed, vector, degraded)
         allowed = self._apply_filters(query, ranking)
         plan = self._plan_reranking(query, vector)
-        hits = self._load_hits(query, parsed, ranking, allowed, plan, seq)
-        hits = self._rerank(query, parsed, ranking, hits, plan, degraded)
+        ordered = self._load_hits(query, parsed, ranking, allowed, plan, seq)
+        hits = self._rerank(query, parsed, ranking, ordered, plan, degraded)
         hits = self._cut(query, hits)
         hits = self._add_later(query, parsed, ranking, allowed, hits)
         hits = self._as_known(query, hits)
@@ -221,8 +225,8 @@ class RecallPipeline:
         allowed = self._apply_filters(query, ranking)
         rows, _ = order_rows(ranking, len(ranking.candidates), allowed, several=parsed.asks_for_several)
         plan = self._plan_reranking(query, vector)
-        hits = self._load_hits(query, parsed, ranking, allowed, plan)
-        hits = self._rerank(query, parsed, ranking, hits, plan, [])
+        ordered = self._load_hits(query, parsed, ranking, allowed, plan)
+        hits = self._rerank(query, parsed, ranking, ordered, plan, [])
         return explain_absence(self._store, query, partition, ranking, allowed, rows, memory, hits)
 
     def _validate(
@@ -347,19 +351,21 @@ class RecallPipeline:
         allowed: NDArray[np.bool_] | None,
         plan: RerankPlan | None,
         seq: int | None = None,
-    ) -> tuple[Hit, ...]:
+    ) -> tuple[tuple[Hit, ...], FloatArray]:
+        """Return the best hits in their order, and the sums that gave it."""
         count = max(query.limit, _COMPARED, plan.limit if plan else 0) + _SPARE
         rows, sums = order_rows(ranking, count, allowed, several=parsed.asks_for_several)
         # Read from the store inside the scope: a memory that was deleted a moment ago is not returned.
         memories = self._read_hits(query.scope, ranking.candidates.ids[rows].tolist(), seq)
         scores = to_scores(sums).tolist()
-        return tuple(
-            Hit(memory, score, ranking.why(row))
-            for row, score, memory in zip(rows.tolist(), scores, memories, strict=True)
+        found = [
+            (position, Hit(memory, scores[position], ranking.why(row)))
+            for position, (row, memory) in enumerate(zip(rows.tolist(), memories, strict=True))
             if memory is not None
             if not repeats_question(memory.content, query.text)
             if query.as_of is None or is_true_at(memory, query.as_of)
-        )[: count - _SPARE]
+        ][: count - _SPARE]
+        return tuple(hit for _, hit in found), sums[[position for position, _ in found]]
 
     def _read_hits(self, scope: Scope, ids: list[int], seq: int | None) -> list[Memory | None]:
         if seq is None or not isinstance(self._store, RemoteStore):
@@ -374,14 +380,15 @@ class RecallPipeline:
         query: RecallQuery,
         parsed: ParsedQuery,
         ranking: Ranking,
-        hits: tuple[Hit, ...],
+        ordered: tuple[tuple[Hit, ...], FloatArray],
         plan: RerankPlan | None,
         degraded: list[str],
     ) -> tuple[Hit, ...]:
-        if plan is None:
+        hits, sums = ordered
+        if plan is None or not hits:
             return hits
         try:
-            return self._reranking.rerank(plan, parsed.named, query.scope, ranking, hits)
+            return self._reranking.rerank(plan, parsed.named, query.scope, ranking, hits, sums)
         except Unavailable as error:
             degraded.append(f"reranker: {error}")
             return hits
@@ -416,8 +423,7 @@ class RecallPipeline:
                 return None
             score = float(to_scores(ranking.sums[rows])[0])
             strength = weak.get((memory.id, below.id), 1.0)
-            needed = 0.0 if strength > BY_MEANING else _NEARLY if strength == BY_MEANING else 1.0
-            if score < needed * below.score:
+            if score < below.score * least_share(strength, in_dialogue=bool(ranking.candidates.dialogue[rows[0]])):
                 return None
             return Hit(memory, below.score, ranking.why(rows[0]))
 

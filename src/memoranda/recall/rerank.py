@@ -14,7 +14,7 @@ import numpy as np
 from memoranda.embedding.cross_encoder import LARGE, MAX_CHARACTERS, SMALL, open_cross_encoder
 from memoranda.fork_safety import register_fork_handler
 from memoranda.recall.rank import Ranking, to_scores
-from memoranda.text import content_hash
+from memoranda.text import content_hash, split_sentences
 from memoranda.types import ArmScore, FloatArray, Hit, Memory, Scope
 
 if TYPE_CHECKING:
@@ -30,17 +30,14 @@ class RerankPlan:
     """How many of the best hits are reranked."""
     share: float
     """Share of the model's log-odds that is added to the sum: it reads better, but knows no speaker and no time."""
-    alone: float
-    """Share of the score of a reply alone; the rest is its score after the question that it replies to. What replies to
-    no question is read alone. With 0, each hit is read once."""
     least_dialogue: float = 0.0
     """The share of the first hits that must be turns between people; with fewer, nothing is reranked."""
     characters: int | None = None
     """How much is read at most: of long texts, fewer hits are reranked, so that the time stays bounded."""
 
 
-DEFAULT: Final = RerankPlan(SMALL, limit=15, share=0.15, alone=0.0, least_dialogue=0.5, characters=6_000)
-BEST: Final = RerankPlan(LARGE, limit=20, share=0.3, alone=0.25)
+DEFAULT: Final = RerankPlan(SMALL, limit=10, share=0.2, least_dialogue=0.5, characters=6_000)
+BEST: Final = RerankPlan(LARGE, limit=20, share=0.3)
 _CACHED_PAIRS: Final = 20_000
 _ASKS: Final = re.compile("[?\uff1f\u061f]")
 
@@ -63,7 +60,7 @@ class Reranking:
         self._lock.release()
 
     def rerank(
-        self, plan: RerankPlan, question: str, scope: Scope, ranking: Ranking, hits: tuple[Hit, ...]
+        self, plan: RerankPlan, question: str, scope: Scope, ranking: Ranking, hits: Sequence[Hit], sums: FloatArray
     ) -> tuple[Hit, ...]:
         """Return the same hits with the first ones reordered; scores still fall from first to last.
 
@@ -72,41 +69,27 @@ class Reranking:
             question: The text of the question.
             scope: The scope in which the turns before the hits are read.
             ranking: The ranking that the hits come from.
-            hits: The hits, best first.
+            hits: The hits, best first; at least one.
+            sums: The sum of each hit, in the order of the hits.
         """
         first = hits[: plan.limit]
         rows: list[int] = ranking.candidates.rows_of(np.array([hit.id for hit in first], dtype=np.int64)).tolist()
-        if not first or ranking.candidates.dialogue[rows].mean() < plan.least_dialogue:
-            return hits
-        readings = cut_readings(plan, self._make_readings(plan, scope, ranking, rows, first))
-        count = readings[-1].number + 1
-        first, rest, rows = hits[:count], hits[count:], rows[:count]
-        texts = [reading.text for reading in readings]
-        log_odds = np.zeros(len(first), dtype=np.float32)
-        for reading, odds in zip(readings, self._score(plan.model, scope.tenant, question, texts), strict=True):
-            log_odds[reading.number] += reading.weight * odds
-        ordered = reorder(first, ranking.sums[rows], log_odds, plan.share)
+        if ranking.candidates.dialogue[rows].mean() < plan.least_dialogue:
+            return tuple(hits)
+        texts = cut_texts(plan, self._texts_to_read(scope, ranking, rows, first))
+        log_odds = np.array(self._score(plan.model, scope.tenant, question, texts), dtype=np.float32)
+        ordered = reorder(hits[: len(texts)], sums[: len(texts)], log_odds, plan.share)
         lowest = ordered[-1].score
-        return (*ordered, *(replace(hit, score=min(hit.score, lowest)) for hit in rest))
+        return (*ordered, *(replace(hit, score=min(hit.score, lowest)) for hit in hits[len(texts) :]))
 
-    def _make_readings(
-        self, plan: RerankPlan, scope: Scope, ranking: Ranking, rows: Sequence[int], hits: Sequence[Hit]
-    ) -> list[PairText]:
-        """Return what is read for each hit: its text, or its text after the question that it replies to, or both."""
+    def _texts_to_read(self, scope: Scope, ranking: Ranking, rows: Sequence[int], hits: Sequence[Hit]) -> list[str]:
+        """Return what is read for each hit: its text, after what the turn before asks, if that asks something."""
         candidates = ranking.candidates
         previous = [candidates.previous(row) if candidates.dialogue[row] else None for row in rows]
         ids = {row: int(candidates.ids[row]) for row in previous if row is not None}
         turns = dict(zip(ids, self._store.get(scope, list(ids.values())), strict=True))
-        readings: list[PairText] = []
-        for number, (row, hit) in enumerate(zip(previous, hits, strict=True)):
-            text, turn = _to_text(hit.memory), None if row is None else turns[row]
-            asked = turn if turn and _ASKS.search(turn.content) else None
-            weight = plan.alone if asked else 1.0
-            if weight:
-                readings.append(PairText(number, weight, text))
-            if asked:
-                readings.append(PairText(number, 1 - weight, f"{_to_text(asked)} {text}"))
-        return readings
+        asked: dict[int | None, str] = {row: _find_questions(turn) for row, turn in turns.items() if turn}
+        return [asked.get(row, "") + _to_text(hit.memory) for row, hit in zip(previous, hits, strict=True)]
 
     def _score(self, model: str, tenant: str, question: str, texts: Sequence[str]) -> list[float]:
         """Return the score of each text, from the tenant's part of the cache where it was scored before."""
@@ -125,23 +108,21 @@ class Reranking:
         return [found[key] for key in keys]
 
 
-@dataclass(frozen=True, slots=True)
-class PairText:
-    """A text that the model reads for a hit, and how much of the hit's score it makes."""
-
-    number: int
-    weight: float
-    text: str
-
-
-def cut_readings(plan: RerankPlan, readings: list[PairText]) -> list[PairText]:
-    """Return what is read for the first hits that the plan allows by length, at least for the best one."""
+def cut_texts(plan: RerankPlan, texts: list[str]) -> list[str]:
+    """Return the first texts that the plan allows by length, at least one."""
     if plan.characters is None:
-        return readings
-    lengths = np.cumsum([min(len(reading.text), MAX_CHARACTERS) for reading in readings])
-    beyond = [reading.number for reading, end in zip(readings, lengths, strict=True) if end > plan.characters]
-    count = max(1, min(beyond, default=len(readings)))
-    return [reading for reading in readings if reading.number < count]
+        return texts
+    lengths = np.cumsum([min(len(text), MAX_CHARACTERS) for text in texts])
+    return texts[: max(1, int(np.count_nonzero(lengths <= plan.characters)))]
+
+
+def _find_questions(turn: Memory) -> str:
+    """Return the questions of a turn, with their speaker; nothing if it asks nothing.
+
+    What else the turn says is no context of the reply, and costs time.
+    """
+    questions = " ".join(sentence for sentence in split_sentences(turn.content) if _ASKS.search(sentence))
+    return f"{_to_text(replace(turn, content=questions))} " if questions else ""
 
 
 def _to_text(memory: Memory) -> str:

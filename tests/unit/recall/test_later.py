@@ -6,8 +6,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from memoranda import Hit, Memory, MemoryManager
-from memoranda.recall.later import asks_for_the_present, put_latest_first, put_newer_first
+from memoranda.recall.later import asks_for_the_present, least_share, put_latest_first, put_newer_first
+from memoranda.storage.base import OwnedWork
+from memoranda.storage.claim_resolution import follow
 from memoranda.testing.fakes import HashEmbedder
+from memoranda.types import ANY
 from tests.fake_clock import FakeClock
 
 SAID = datetime(2026, 3, 4, 9, tzinfo=UTC)
@@ -67,6 +70,30 @@ def test_later_statement_is_added_when_the_question_finds_only_the_older(manager
     say(manager, "I live in Rome.", 9)
     (first, *_) = manager.recall("Berlin", user="ana", limit=1)
     assert first.content == "I live in Rome."
+
+
+def test_very_near_later_words_need_no_score_of_their_own_except_where_people_take_turns() -> None:
+    assert least_share(0.9, in_dialogue=False) == 0.0
+    assert (
+        least_share(0.9, in_dialogue=True) == least_share(0.5, in_dialogue=True) > least_share(0.5, in_dialogue=False)
+    )
+    assert least_share(0.25, in_dialogue=True) == least_share(0.25, in_dialogue=False) == 1.0
+    assert least_share(1.0, in_dialogue=True) == 0.0
+
+
+def test_turn_of_a_dialogue_that_hardly_fits_the_question_is_not_put_above_one_that_it_resembles(
+    manager: MemoryManager,
+) -> None:
+    lines = ("Ann: Do you still play chess?", "Ben: I play chess every week.", "Ann: Nice.", "Ben: Thanks a lot, Ann.")
+    pairs = [line.split(": ") for line in lines]
+    messages = [{"role": "user", "name": name, "content": text} for name, text in pairs]
+    stored = [each.memory for each in manager.remember(messages, user="ana", session="a", keep_all=True)]
+    plays, thanks = stored[1], stored[3]
+    assert plays is not None
+    assert thanks is not None
+    store = manager._components.open().store
+    store.write(OwnedWork(lambda tx: follow(tx, thanks.id, [plays.id], 0.9)), tenant=ANY)
+    assert manager.recall("Which game does Ben play: chess?", user="ana")[0].id == plays.id
 
 
 def test_archived_or_deleted_statement_is_not_later(manager: MemoryManager) -> None:

@@ -9,8 +9,8 @@ import pytest
 
 from memoranda import MemoryManager
 from memoranda.embedding.local import StaticEmbedder
-from memoranda.recall import pipeline, rerank
-from memoranda.recall.rerank import BEST, DEFAULT, PairText, cut_readings, reorder
+from memoranda.recall import pipeline, rank, rerank
+from memoranda.recall.rerank import BEST, DEFAULT, cut_texts, reorder
 from memoranda.testing.fakes import HashEmbedder
 from memoranda.types import FloatArray, Hit
 
@@ -87,8 +87,21 @@ def test_reading_hits_with_the_question_keeps_the_mean_of_their_sums(memory: Mem
     _talk(memory)
     hits = _hits(memory)[:2]
     sums = np.array([6.0, 5.0], dtype=np.float32)
-    gains = [hit.why[-1].gain for hit in reorder(hits, sums, np.array([-9.0, -11.0], np.float32), 0.4)]
+    gains = [hit.why[-1].gain for hit in reorder(hits, sums, np.array([1.0, -1.0], np.float32), 0.4)]
     assert gains == pytest.approx([0.4, -0.4])
+
+
+def test_order_of_a_list_is_kept_where_the_model_tells_no_difference(
+    memory: MemoryManager, encoder: FakeEncoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rank, "SPREAD_COST", 9.0)
+    _say(memory, "monday", "Ann: I play the game chess.", "Ben: I play the game go.", "Ann: A game is fun to play.")
+    _say(memory, "friday", "Ann: I was ill.", "Ben: We play a game.", "Ann: Get well soon.")
+    question = "Which games does Ann play?"
+    reranked = [hit.id for hit in memory.recall(question)]
+    assert encoder.read
+    monkeypatch.setattr(pipeline.RecallPipeline, "_plan_reranking", lambda *_: None)
+    assert reranked == [hit.id for hit in memory.recall(question)]
 
 
 def test_default_mode_reads_no_notes(memory: MemoryManager, encoder: FakeEncoder) -> None:
@@ -110,11 +123,10 @@ def test_reply_is_read_after_the_question_and_other_turns_alone(memory: MemoryMa
     ]
 
 
-def test_best_mode_reads_a_reply_alone_too(memory: MemoryManager, encoder: FakeEncoder) -> None:
-    _talk(memory)
-    memory.recall("Where does the cat sleep?", mode="best")
-    assert "Ben: The cat sleeps in the barn." in encoder.read
-    assert "Ann: Where is your cat? Ben: The cat sleeps in the barn." in encoder.read
+def test_of_the_turn_before_only_its_questions_are_read(memory: MemoryManager, encoder: FakeEncoder) -> None:
+    _say(memory, "monday", "Ann: I was away. Where is your cat? I like cats.", "Ben: In the barn.", "Ann: Good.")
+    memory.recall("Where does the cat sleep?")
+    assert "Ann: Where is your cat? Ben: In the barn." in encoder.read
 
 
 def test_alias_in_the_question_is_read_as_the_name_in_the_texts(
@@ -200,7 +212,7 @@ def test_scored_pairs_are_kept_up_to_a_limit(
 def test_only_the_first_hits_are_read(
     memory: MemoryManager, encoder: FakeEncoder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pipeline, "BEST", replace(BEST, limit=2, alone=0.0))
+    monkeypatch.setattr(pipeline, "BEST", replace(BEST, limit=2))
     _talk(memory)
     encoder.liked = "Kitchens are warm."
     found = memory.recall("Where does the cat sleep?", mode="best")
@@ -208,16 +220,9 @@ def test_only_the_first_hits_are_read(
     assert ["reranker" in {each.arm for each in hit.why} for hit in found] == [True, True, False, False]
 
 
-def test_default_mode_reads_each_hit_once(memory: MemoryManager, encoder: FakeEncoder) -> None:
-    _talk(memory)
-    found = memory.recall("Where does the cat sleep?")
-    assert DEFAULT.alone == 0
-    assert len(encoder.read) == len(found)
-
-
 @pytest.mark.parametrize(("length", "count"), [(10, 15), (500, 12), (10_000, 6), (0, 15)])
 def test_of_long_texts_fewer_hits_are_read(length: int, count: int) -> None:
-    readings = [PairText(number, 1.0, "x" * length) for number in range(15)]
-    assert len(cut_readings(DEFAULT, readings)) == count
-    assert cut_readings(replace(DEFAULT, characters=1), readings)[0] == readings[0]
-    assert cut_readings(BEST, readings) == readings
+    texts = ["x" * length] * 15
+    assert len(cut_texts(DEFAULT, texts)) == count
+    assert cut_texts(replace(DEFAULT, characters=1), texts) == (texts if not length else texts[:1])
+    assert cut_texts(BEST, texts) == texts
