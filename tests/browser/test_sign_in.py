@@ -90,6 +90,10 @@ def test_key_without_admin_names_a_user_to_look_at(look: Look, tmp_path: Path) -
     with serving(tmp_path) as url:
         watched = look(url)
         sign_in(watched, key)
+        for address in ("overview", "memories", "ask?q=tea", "graph", "conversations", "upkeep"):
+            text = watched.open(address).inner_text("main")
+            assert "Name a user at the top" in text, address
+            assert "verybody’s memories" not in text, address
         page = watched.open("memories")
         assert "Ana drinks tea" not in page.inner_text("main")
         page.fill("#scope", "ana")

@@ -24,7 +24,7 @@ def find_expired(items: Iterable[UpkeepItem], now: datetime) -> list[UpkeepDecis
     for memory in (item.memory for item in items):
         if memory.has_expired(now) and not memory.pinned and (memory.key is not None or memory.archived_at is None):
             action: UpkeepAction = "archived" if memory.key is None else "removed"
-            reason = f"expired at {memory.expires_at:%Y-%m-%d %H:%M}"
+            reason = f"expired at {memory.expires_at:%Y-%m-%d %H:%M} UTC"
             decisions.append(UpkeepDecision("expire", action, memory.id, memory.content, reason))
     return decisions
 
@@ -43,7 +43,7 @@ def find_faded(items: Iterable[UpkeepItem], now: datetime, settings: UpkeepSetti
             continue
         days = _time_since_use(item, now).total_seconds() / 86_400
         what = "small talk: importance" if settings.small_talk_only else "importance"
-        reason = f"{what} {memory.importance:g} has faded to {left:.2f} in {days:.1f} days without use"
+        reason = f"{what} {memory.importance:g} has faded to {left:.2f} in {days:.0f} days without use"
         decisions.append(UpkeepDecision("fade", "archived", memory.id, memory.content, reason))
     return decisions
 

@@ -24,8 +24,8 @@ def test_expired_memories_are_archived_with_expiry_time_as_reason() -> None:
     past, future = NOW - timedelta(hours=1), NOW + timedelta(hours=1)
     items = [make_item(1, expires_at=past), make_item(2, expires_at=future), make_item(3), make_item(4, expires_at=NOW)]
     assert [(decision.id, decision.action, decision.reason) for decision in find_expired(items, NOW)] == [
-        (1, "archived", "expired at 2026-05-01 11:00"),
-        (4, "archived", "expired at 2026-05-01 12:00"),
+        (1, "archived", "expired at 2026-05-01 11:00 UTC"),
+        (4, "archived", "expired at 2026-05-01 12:00 UTC"),
     ]
 
 
@@ -106,7 +106,7 @@ def test_only_memories_of_low_importance_fade() -> None:
     old = [make_item(number, "Haha, so cool!", days=3_650, importance=number / 30) for number in range(1, 10)]
     assert [decision.id for decision in find_faded(old, NOW, SETTINGS)] == [1, 2]
     reason = find_faded(old, NOW, SETTINGS)[0].reason
-    assert reason == "small talk: importance 0.0333333 has faded to 0.01 in 3650.0 days without use"
+    assert reason == "small talk: importance 0.0333333 has faded to 0.01 in 3650 days without use"
 
 
 @pytest.mark.parametrize(

@@ -96,6 +96,19 @@ function keep(session) {
 
 export const getScope = () => scope;
 
+/** Writes what a page shows into its address, so that it can be kept, sent and gone back to. */
+export function noteInAddress(values) {
+  const [, path, search] = location.hash.match(/^([^?]*)\??(.*)$/s);
+  const query = new URLSearchParams(search);
+  for (const [name, value] of Object.entries(values)) {
+    if (value) query.set(name, value);
+    else query.delete(name);
+  }
+  const text = query.toString();
+  const address = (path || "#/overview") + (text ? `?${text}` : "");
+  if (address !== location.hash) history.replaceState(history.state, "", address);
+}
+
 export function setScope(value) {
   scope = value;
   sessionStorage.setItem("scope", JSON.stringify(value));

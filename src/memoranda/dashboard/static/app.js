@@ -15,8 +15,10 @@ import {
   clip,
   setTheme,
   useTheme,
+  focusNextPage,
+  NameSomebody,
 } from "./ui.js";
-import { loadSession, signOut, getScope, setScope, get, eventsPath } from "./api.js";
+import { loadSession, signOut, getScope, setScope, get, eventsPath, noteInAddress } from "./api.js";
 import { Login } from "./pages/login.js";
 import { OverviewPage } from "./pages/overview.js";
 import { MemoriesPage } from "./pages/memories.js";
@@ -34,7 +36,7 @@ const PAGES = [
   ["people", "People", "people"],
   ["ask", "Ask", "ask"],
   ["graph", "Graph", "graph"],
-  ["conversations", "Conversations", "chat"],
+  ["conversations", "Conversations", "chat", "Chats"],
   ["activity", "Activity", "runs"],
   ["upkeep", "Upkeep", "upkeep"],
 ];
@@ -45,12 +47,19 @@ function readAddress() {
   try {
     parts = path.split("/").filter(Boolean).map(decodeURIComponent);
   } catch {
-    return { page: "unknown", query: {} }; // a % that is no escape
+    return { page: "unknown", query: {}, hash: location.hash }; // a % that is no escape
   }
-  return { page: parts[0] || "overview", id: parts[1], query: Object.fromEntries(new URLSearchParams(search)) };
+  const query = Object.fromEntries(new URLSearchParams(search));
+  return { page: parts[0] || "overview", id: parts[1], query, hash: location.hash };
 }
 
-function choosePage({ page, id, query }, live) {
+/** Whether the address says whose memories are shown; that of a conversation says whose it is. */
+const namesScope = ({ page, id }) => !(page === "conversations" && id === "read");
+
+/** The pages that show nothing but memories of no user until a user is named, with a key that may not see all. */
+const NEEDS_USER = ["overview", "memories", "ask", "graph", "conversations", "upkeep"];
+
+function choosePage({ page, id, query, hash }, live) {
   switch (page) {
     case "overview":
       return html`<${OverviewPage} live=${live} />`;
@@ -68,7 +77,7 @@ function choosePage({ page, id, query }, live) {
       return html`<${GraphPage} query=${query} />`;
     case "conversations":
       return id === "read"
-        ? html`<${ConversationPage} query=${query} key=${location.hash} />`
+        ? html`<${ConversationPage} query=${query} key=${hash} />`
         : html`<${ConversationsPage} />`;
     case "activity":
       return html`<${ActivityPage} live=${live} />`;
@@ -101,22 +110,36 @@ class Guarded extends Component {
 function Nav({ page }) {
   return html`<nav class="nav" aria-label="Pages"><a class="brand" href="#/overview">
     <img src="/ui/static/icon.svg" alt="" width="28" height="28" /><span>Memoranda</span></a>
-    <ul>${PAGES.map(([name, title, icon]) => html`<li>
-      <a href=${`#/${name}`} aria-current=${page === name ? "page" : undefined}><${Icon} name=${icon} /><span>${title}
-      </span></a></li>`)}</ul><a class="to-api" href="/docs">API</a></nav>`;
+    <ul>${PAGES.map(([name, title, icon, short]) => html`<li>
+      <a href=${`#/${name}`} aria-label=${short ? title : undefined} aria-current=${page === name ? "page" : undefined}>
+      <${Icon} name=${icon} /><span class=${short ? "long" : ""}>${title}</span>
+      ${short && html`<span class="short">${short}</span>`}</a></li>`)}</ul><a class="to-api" href="/docs">API</a></nav>`;
 }
+
+const LISTED_USERS = 500;
 
 function ScopeChooser({ session, round }) {
   const scope = getScope();
   const admin = session.scopes.includes("admin");
   const [users, setUsers] = useState([]);
   const [text, setText] = useState(scope.user || "");
+  const [unknown, setUnknown] = useState(null);
+  const list = () => admin && get("/v1/users", { limit: LISTED_USERS }).then(setUsers, () => setUsers([]));
+  useEffect(() => void list(), [admin]);
   useEffect(() => {
-    if (admin) get("/v1/users", { limit: 500 }).then(setUsers, () => setUsers([]));
-  }, [admin]);
-  useEffect(() => setText(scope.user || ""), [round]);
+    setText(scope.user || "");
+    setUnknown(null);
+  }, [round]);
   const choose = (name) => {
-    if (name !== (scope.user || "")) setScope(name ? { user: name } : admin ? { all_users: true } : {});
+    if (name === (scope.user || "")) return;
+    // Half a name is a mistake where everybody is known; it would show an empty dashboard.
+    const listed = admin && users.length > 0 && users.length < LISTED_USERS;
+    if (name && listed && !users.some((each) => each.user === name)) {
+      const near = users.filter((each) => each.user.toLowerCase().includes(name.toLowerCase()));
+      setUnknown({ name, near: near.slice(0, 4).map((each) => each.user) });
+      return;
+    }
+    setScope(name ? { user: name } : admin ? { all_users: true } : {});
   };
   return html`<form class="scope" onSubmit=${(event) => {
     event.preventDefault();
@@ -124,10 +147,18 @@ function ScopeChooser({ session, round }) {
   }}>
     <label for="scope" class="hidden">Whose memories</label><${Icon} name="people" />
     <input id="scope" list="users" value=${text} placeholder=${admin ? "Everybody" : "Name a user"} autocomplete="off"
+      aria-describedby=${unknown ? "scope-unknown" : undefined} onFocus=${list}
       onInput=${(event) => setText(event.target.value)} onChange=${(event) => choose(event.target.value.trim())} />
     <datalist id="users">${users.map((each) => html`<option value=${each.user}></option>`)}</datalist>
-    ${text && html`<button type="button" class="button ghost small" aria-label="Show everybody" onClick=${() => choose("")}>
-      <${Icon} name="close" /></button>`}</form>`;
+    ${text && html`<button type="button" class="button ghost small" aria-label=${admin ? "Show everybody" : "Name nobody"} onClick=${() => {
+      setText("");
+      setUnknown(null);
+      choose("");
+    }}>
+      <${Icon} name="close" /></button>`}
+    ${unknown && html`<span class="scope-unknown" id="scope-unknown" role="status">Nobody is called “${clip(unknown.name, 30)}”.
+      ${unknown.near.length > 0 && html` Did you mean ${unknown.near.map((name) => html`<button type="button" class="link" dir="auto" onClick=${() => choose(name)}>${clip(name, 30)}</button> `)}?`}
+      </span>`}</form>`;
 }
 
 function ThemeButton() {
@@ -231,6 +262,7 @@ function App() {
   useEffect(() => {
     load();
     const moved = () => {
+      focusNextPage();
       setAddress(readAddress());
       window.scrollTo(0, 0);
     };
@@ -245,6 +277,14 @@ function App() {
       window.removeEventListener("signed-out", ended);
     };
   }, []);
+  useEffect(() => {
+    if (!session?.signed_in || !namesScope(address)) return;
+    const { user } = address.query;
+    if (user && user !== getScope().user) setScope({ user });
+  }, [address, session]);
+  useEffect(() => {
+    if (session?.signed_in && namesScope(address)) noteInAddress({ user: getScope().user });
+  }, [address, scopeRound, session]);
   useShortcuts(showKeys);
   const live = useLive(Boolean(session && session.signed_in), scopeRound);
   if (failure) return html`<main id="main" class="centre"><${Failure} error=${failure} retry=${load} /></main>`;
@@ -254,6 +294,7 @@ function App() {
     await signOut();
     setSession({ signed_in: false, scopes: [] });
   };
+  const nobody = !session.scopes.includes("admin") && !getScope().user && NEEDS_USER.includes(address.page) && !address.id;
   return html`<${Session.Provider} value=${session}><div class="shell"><${Nav} page=${address.page} />
     <div class="column"><header class="top">
       <${ScopeChooser} session=${session} round=${scopeRound} /><span class="grow"></span>
@@ -265,8 +306,9 @@ function App() {
         <${ThemeButton} />
       ${!session.local && html`<button class="button ghost" aria-label="Sign out" title="Sign out" onClick=${leave}>
         <${Icon} name="out" /></button>`}</header>
-    <main id="main" tabindex="-1"><${Guarded} key=${`${location.hash}/${scopeRound}`}>${choosePage(address, live)}<//>
-      </main></div>
+    <main id="main" tabindex="-1">
+      ${nobody && html`<div class="page above-page"><${NameSomebody} /></div>`}
+      <${Guarded} key=${`${address.hash}/${scopeRound}`}>${choosePage(address, live)}<//></main></div>
     <${Toasts} />${keysShown && html`<${Dialog} title="Keyboard" onClose=${() => showKeys(false)}><dl class="keys">
       ${ALL_KEYS.map(([key, does]) => html`<dt><kbd>${key}</kbd></dt><dd>${does}</dd>`)}</dl><//>`}</div><//>`;
 }

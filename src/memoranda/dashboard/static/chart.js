@@ -1,5 +1,5 @@
 // Charts by uPlot, with the same numbers as a table for people who cannot use the picture.
-import { html, useEffect, useRef, loadScript, cssValue, useTheme } from "./ui.js";
+import { html, useEffect, useRef, loadScript, cssValue, useTheme, LOCALE } from "./ui.js";
 
 const HEIGHT = 200;
 
@@ -28,10 +28,11 @@ export function Chart({ title, days, series, format = (value) => String(value) }
         axes: [
           {
             ...axis,
-            size: 28,
+            size: 34,
+            gap: 11,
             space: 70,
             values: (_, ticks) =>
-              ticks.map((at) => new Date(at * 1000).toLocaleDateString(undefined, { day: "numeric", month: "short" })),
+              ticks.map((at) => new Date(at * 1000).toLocaleDateString(LOCALE, { day: "numeric", month: "short" })),
           },
           { ...axis, size: 52, values: (_, ticks) => ticks.map(format) },
         ],

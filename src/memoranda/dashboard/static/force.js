@@ -1,5 +1,6 @@
 // Draws a force-directed graph on a canvas: d3-force moves the nodes, everything else is here.
-const MAX_LABELS = 60;
+const LABEL_HEIGHT = 15;
+const MAX_LETTERS = 28;
 const HIT_DISTANCE = 14;
 
 export function drawGraph(canvas, graph, d3, colours, onChoose) {
@@ -8,10 +9,13 @@ export function drawGraph(canvas, graph, d3, colours, onChoose) {
   let view = { x: 0, y: 0, scale: large ? 0.35 : 0.9 };
   let matches = null;
   let chosen = null;
+  let pointed = null;
   let waiting = false;
   let moved = false;
   let size = { width: 0, height: 0 };
+  let labels = [];
   const links = graph.links.map((link) => ({ ...link }));
+  const byId = new Map(graph.nodes.map((node) => [node.id, node]));
   const simulation = d3
     .forceSimulation(graph.nodes)
     .force(
@@ -103,20 +107,42 @@ export function drawGraph(canvas, graph, d3, colours, onChoose) {
     context.globalAlpha = 1;
   }
 
+  /** Draws as many labels as have room, the node that is pointed at first, then the nodes with the most links. */
   function drawLabels() {
-    context.font = `${11 / view.scale}px system-ui, sans-serif`;
+    const ratio = window.devicePixelRatio || 1;
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    context.font = "11px system-ui, sans-serif";
     context.textAlign = "center";
-    context.lineWidth = 3 / view.scale;
+    context.lineWidth = 3;
+    context.lineJoin = "round";
     context.strokeStyle = colours.halo;
     context.fillStyle = colours.text;
-    const named = graph.nodes
-      .filter((node) => node === chosen || (visible(node) && (!node.memory || matches)))
-      .slice(0, MAX_LABELS);
-    for (const node of named) {
-      const text = node.label.length > 28 ? `${node.label.slice(0, 27)}…` : node.label;
-      context.strokeText(text, node.x, node.y - radius(node) - 4 / view.scale);
-      context.fillText(text, node.x, node.y - radius(node) - 4 / view.scale);
+    const first = [pointed, chosen].filter(Boolean);
+    const others = graph.nodes.filter((node) => visible(node) && (matches || !node.memory || view.scale > 1.6));
+    const taken = [];
+    for (const node of new Set([...first, ...others])) {
+      const at = byId.get(node.id);
+      const room = at && findRoom(at, first.includes(node), taken);
+      if (!room) continue;
+      taken.push(room);
+      context.strokeText(room.text, room.x, room.y);
+      context.fillText(room.text, room.x, room.y);
     }
+    labels = taken;
+  }
+
+  /** The place of a label on the canvas: above its node, inside the frame, on no other label; null without room. */
+  function findRoom(node, must, taken) {
+    const y = size.height / 2 + view.y + view.scale * (node.y - radius(node)) - 4;
+    const middle = size.width / 2 + view.x + view.scale * node.x;
+    if (middle < 0 || middle > size.width || y < 0 || y > size.height) return null;
+    const letters = must ? 3 * MAX_LETTERS : MAX_LETTERS;
+    const text = node.label.length > letters ? `${node.label.slice(0, letters - 1)}…` : node.label;
+    const half = context.measureText(text).width / 2 + 3;
+    const x = Math.max(half, Math.min(size.width - half, middle));
+    const room = { text, x, y: Math.max(LABEL_HEIGHT, y), half };
+    const meets = (other) => Math.abs(other.x - x) < other.half + half && Math.abs(other.y - room.y) < LABEL_HEIGHT;
+    return taken.some(meets) ? null : room;
   }
 
   const toGraph = (event) => {
@@ -132,12 +158,24 @@ export function drawGraph(canvas, graph, d3, colours, onChoose) {
     const node = simulation.find(...toGraph(event), HIT_DISTANCE / view.scale);
     drag = { node, x: event.clientX, y: event.clientY, moved: false };
   };
+  const point = (event) => {
+    const node = simulation.find(...toGraph(event), HIT_DISTANCE / view.scale) || null;
+    if (node === pointed) return;
+    pointed = node;
+    canvas.title = node ? node.label : "";
+    canvas.classList.toggle("over-node", Boolean(node));
+    request();
+  };
+  const leave = () => {
+    pointed = null;
+    request();
+  };
   const move = (event) => {
-    if (!drag) return;
+    if (!drag) return point(event);
     const [dx, dy] = [event.clientX - drag.x, event.clientY - drag.y];
     drag.moved ||= Math.hypot(dx, dy) > 4;
     moved ||= drag.moved;
-    if (!drag.moved) return;
+    if (!drag.moved) return undefined;
     if (drag.node) {
       [drag.node.fx, drag.node.fy] = toGraph(event);
       simulation.alphaTarget(0.1).restart();
@@ -146,6 +184,7 @@ export function drawGraph(canvas, graph, d3, colours, onChoose) {
       [drag.x, drag.y] = [event.clientX, event.clientY];
       request();
     }
+    return undefined;
   };
   const up = () => {
     if (drag && drag.node) {
@@ -169,6 +208,7 @@ export function drawGraph(canvas, graph, d3, colours, onChoose) {
   canvas.addEventListener("pointerdown", down);
   canvas.addEventListener("pointermove", move);
   canvas.addEventListener("pointerup", up);
+  canvas.addEventListener("pointerleave", leave);
   canvas.addEventListener("wheel", wheel, { passive: false });
   const observer = new ResizeObserver(() => {
     const ratio = window.devicePixelRatio || 1;
@@ -178,11 +218,14 @@ export function drawGraph(canvas, graph, d3, colours, onChoose) {
     request();
   });
   observer.observe(canvas);
+  // Where the labels are, and how wide: a test sees that none lies on another.
+  canvas.labels = () => labels;
 
   return {
-    highlight(newMatches, newChosen) {
+    highlight(newMatches, newChosen, newPointed = null) {
       matches = newMatches;
       chosen = newChosen;
+      pointed = newPointed;
       request();
     },
     stop() {
@@ -192,6 +235,7 @@ export function drawGraph(canvas, graph, d3, colours, onChoose) {
         ["pointerdown", down],
         ["pointermove", move],
         ["pointerup", up],
+        ["pointerleave", leave],
         ["wheel", wheel],
       ])
         canvas.removeEventListener(name, handler);

@@ -62,7 +62,13 @@ export const Empty = ({ icon = "memory", title, children }) => html`
 
 /** For a key that may not look at everybody, before a user is named. */
 export const NameSomebody = () =>
-  html`<${Empty} icon="people" title="Whose memories?">Name a user at the top. Looking at everybody needs a key with the admin scope.<//>`;
+  html`<div class="notice warn" role="note"><${Icon} name="people" /><div><strong>Whose memories?</strong>
+    <p>Name a user at the top. Until then only memories that belong to no user are shown: everybody’s need a key with the admin scope.</p>
+    </div></div>`;
+
+/** Whose memories are shown, as in “Ana’s”. */
+export const whose = (scope) =>
+  scope.user ? `${clip(scope.user, 40)}’s` : scope.all_users ? "everybody’s" : "no user’s";
 
 export const NobodyCalled = ({ name }) =>
   html`<${Empty} icon="people" title="Nothing is known">Nothing is known of anybody called <b dir="auto">${nameOf(name, 80)}</b>. Names are compared exactly.<//>`;
@@ -70,11 +76,22 @@ export const NobodyCalled = ({ name }) =>
 export const NothingYet = () =>
   html`<${Empty} title="Nothing is remembered yet">Memories appear here as soon as an agent writes one. <a href="#/overview">The overview</a> shows how, and offers a demo conversation.<//>`;
 
+let hasMoved = false;
+/** Says that another page was opened: the focus goes to its heading, so that the keyboard goes on from there. */
+export const focusNextPage = (toHeading = true) => {
+  hasMoved = toHeading;
+};
+
 export const Page = ({ title, lead, actions, children }) => {
+  const heading = useRef(null);
   useEffect(() => {
     document.title = `${title} · Memoranda`;
   }, [title]);
-  return html`<div class="page"><header class="page-head"><div><h1 tabindex="-1" dir="auto">${title}</h1>
+  useEffect(() => {
+    if (hasMoved) heading.current.focus({ preventScroll: true });
+    hasMoved = false;
+  }, []);
+  return html`<div class="page"><header class="page-head"><div><h1 ref=${heading} tabindex="-1" dir="auto">${title}</h1>
     ${lead && html`<p class="lead">${lead}</p>`}</div>
     ${actions && html`<div class="actions">${actions}</div>`}</header>${children}</div>`;
 };
@@ -88,10 +105,15 @@ export const Card = ({ title, aside, children, cls = "" }) => html`
   <section class=${`card ${cls}`}>${title && html`<header class="card-head"><h2>${title}</h2>
     ${aside && html`<span class="muted">${aside}</span>`}</header>`}${children}</section>`;
 
-const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "long" });
-const shortDay = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", year: "numeric" });
-const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
-const relative = new Intl.RelativeTimeFormat(undefined, { numeric: "auto" });
+/** The language of the pages, with the order and the clock of the reader's region. */
+export const LOCALE = (() => {
+  const reader = new Intl.Locale(navigator.language || "en");
+  return reader.language === "en" ? reader.toString() : `en-${reader.maximize().region || "001"}`;
+})();
+const exact = new Intl.DateTimeFormat(LOCALE, { dateStyle: "full", timeStyle: "long" });
+const shortDay = new Intl.DateTimeFormat(LOCALE, { day: "numeric", month: "short", year: "numeric" });
+const clock = new Intl.DateTimeFormat(LOCALE, { hour: "2-digit", minute: "2-digit" });
+const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
 
 export function describeTime(text, now = Date.now()) {
   const then = new Date(text);
@@ -117,15 +139,15 @@ export const isDay = (day) => /^\d{4}-\d\d-\d\d$/.test(day) && !Number.isNaN(mom
 export const startOfDay = (day) => moment(day, "00:00:00").toISOString();
 export const endOfDay = (day) => moment(day, "23:59:59.999").toISOString();
 
-const counted = new Intl.NumberFormat();
+const counted = new Intl.NumberFormat(LOCALE);
 export const number = (value) => counted.format(value);
 export const plural = (count, one, many = `${one}s`) => `${number(count)} ${count === 1 ? one : many}`;
 export const duration = (ms) =>
   ms < 1000 ? `${Number(ms.toFixed(1))} ms` : `${number(Number((ms / 1000).toFixed(1)))} s`;
 export const percent = (value) => `${Math.round(100 * value)}%`;
 
-const TYPES = { short_term: "short-term", long_term: "long-term" };
-export const typeName = (type) => TYPES[type] || type;
+export const TYPES = ["semantic", "episodic", "procedural", "working", "short_term", "long_term", "reflection", "shared"];
+export const typeName = (type) => type.replace("_term", "-term");
 
 export function stateOf(memory) {
   if (memory.quarantined_at) return "quarantined";
@@ -179,11 +201,18 @@ export function termsToMark(question, explanation) {
   return words.filter((word) => stems.some((stem) => stem.startsWith(word.toLowerCase().slice(0, 3))));
 }
 
-/** A dialog of the browser: it keeps the focus inside and closes with Escape. */
+/** A dialog of the browser: it keeps the focus inside, closes with Escape, and gives the focus back. */
 export function Dialog({ title, children, onClose, actions }) {
   const ref = useRef(null);
   useEffect(() => {
-    if (!ref.current.open) ref.current.showModal();
+    const [opened, before] = [ref.current, document.activeElement];
+    if (!opened.open) opened.showModal();
+    opened.querySelector(".dialog-body :is(textarea, input, select)")?.focus();
+    return () => {
+      opened.close(); // nothing outside an open dialog takes the focus
+      if (before?.isConnected && before !== document.body) before.focus();
+      else document.querySelector("main h1")?.focus({ preventScroll: true });
+    };
   }, []);
   return html`<dialog ref=${ref} onClose=${onClose} onCancel=${onClose} aria-label=${title}><header class="card-head">
     <h2>${title}</h2>
@@ -193,14 +222,19 @@ export function Dialog({ title, children, onClose, actions }) {
 }
 
 let showToast = () => {};
+/** Shows a notice. One `about` a thing takes the place of an earlier one about it. */
 export const toast = (text, options = {}) => showToast({ text, ...options, id: Math.random() });
+let dropUndo = () => {};
+/** Takes away every offer to undo: what they are about may be gone. */
+export const dropOffers = () => dropUndo();
 
 export function Toasts() {
   const [shown, setShown] = useState([]);
   showToast = (one) => {
-    setShown((old) => [...old.slice(-2), one]);
+    setShown((old) => [...old.filter((each) => !one.about || each.about !== one.about).slice(-2), one]);
     setTimeout(() => setShown((old) => old.filter((each) => each.id !== one.id)), one.undo ? 10000 : 5000);
   };
+  dropUndo = () => setShown((old) => old.filter((each) => !each.undo));
   const drop = (one) => setShown((old) => old.filter((each) => each.id !== one.id));
   return html`<div class="toasts" role="status" aria-live="polite">${shown.map(
     (one) => html`
@@ -215,10 +249,10 @@ export function Toasts() {
 }
 
 /** Runs an action and says how it ended. */
-export async function act(work, done, undo) {
+export async function act(work, done, undo, about) {
   try {
     const result = await work();
-    if (done) toast(done, { undo });
+    if (done) toast(done, { undo, about });
     return result;
   } catch (error) {
     toast(error.message, { bad: true });

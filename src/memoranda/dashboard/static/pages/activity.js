@@ -27,7 +27,7 @@ function Sessions({ live: { round, connected } }) {
   const open = useLoad(() => get("/ui/sessions"), [round]);
   const ended = useLoad(() => get("/v1/sessions", { limit: 20 }), [round]);
   return html`<div class="grid two"><${Card} title="Open sessions" aside=${html`<span class=${`live ${connected ? "on" : ""}`}>
-    <span class="dot"></span>${connected ? "live" : "offline"}</span>`}><${Loaded} of=${open} lines=${3}>
+    <span class="dot"></span><span>${connected ? "live" : "offline"}</span></span>`}><${Loaded} of=${open} lines=${3}>
     ${(data) => (data.length ? html`<${SessionList} sessions=${data} />` : html`<p class="muted">${admin ? "No session is open on this server." : "Open sessions are listed to a key with the admin scope."}</p>`)}
     <//><//>
     <${Card} title="Ended sessions"><${Loaded} of=${ended} lines=${3}>

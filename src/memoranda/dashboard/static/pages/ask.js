@@ -25,8 +25,9 @@ import {
   enterList,
   termsToMark,
   moveFocus,
+  whose,
 } from "../ui.js";
-import { getScope, getScoped, postScoped } from "../api.js";
+import { getScope, getScoped, noteInAddress, postScoped } from "../api.js";
 
 const MODES = ["fast", "default", "best"];
 const MINUTE = 60000;
@@ -61,10 +62,11 @@ export function AskPage({ query }) {
   const submit = (event) => {
     event.preventDefault();
     setAsked(text.trim());
+    noteInAddress({ q: text.trim() });
   };
   const who = getScope().user;
   return html`<${Page} title="Ask" lead=${html`See a recall exactly as the agent gets it${who ? html`, as <b dir="auto">
-    ${clip(who, 40)}</b>` : ", over everybody’s memories"}. Looking here is not recorded.`}>
+    ${clip(who, 40)}</b>` : `, over ${whose(getScope())} memories`}. Looking here is not recorded.`}>
     <form class="search big" onSubmit=${submit}><${Icon} name="ask" />
       <input data-search aria-label="Question" placeholder="Where does Ana live now?" value=${text} onKeyDown=${enterList} onInput=${(event) => setText(event.target.value)} />
       <button class="button primary">Ask</button></form>

@@ -15,8 +15,10 @@ import {
   label,
   nameOf,
   moveFocus,
+  Badge,
+  whose,
 } from "../ui.js";
-import { get, getScoped } from "../api.js";
+import { get, getScope, getScoped } from "../api.js";
 import { Message } from "./memory.js";
 
 const PAGE = 60;
@@ -35,9 +37,10 @@ export function ConversationsPage() {
   return html`<${Page} title="Conversations" lead="Every message, word for word, with the memories that came from it.">
     ${state.error && html`<${Failure} error=${state.error} retry=${() => load(state.found)} />`}
     ${state.loading && html`<${Skeleton} lines=${8} />`}
-    ${!state.loading && !state.error && !state.found.length && html`<${Empty} icon="chat" title="No conversations">Messages that an agent stores with <code>remember</code> or in a conversation appear here.<//>`}
-    <div class="list" onKeyDown=${moveFocus}>${state.found.map((one) => html`<${Row} one=${one} key=${address(one)} />`)}
-      </div>
+    ${!state.loading && !state.error && !state.found.length && html`<${Empty} icon="chat" title="No conversations">
+      ${getScope().all_users ? html`Messages that an agent stores with <code>remember</code> or in a conversation appear here.` : `There are none among ${whose(getScope())} messages. Choose somebody else at the top.`}<//>`}
+    ${state.found.length > 0 && html`<div class="list" onKeyDown=${moveFocus}>
+      ${state.found.map((one) => html`<${Row} one=${one} key=${address(one)} />`)}</div>`}
     ${state.more && html`<button class="button" onClick=${() => load(state.found)}>More conversations</button>`}<//>`;
 }
 
@@ -79,11 +82,21 @@ export function ConversationPage({ query }) {
     }<//>`;
 }
 
+/** What was read from a memory about somebody: "Ana · city: Oslo". */
+const Claims = ({ memory }) =>
+  (memory.notes.claims || [])
+    .filter((claim) => claim.attribute && claim.value)
+    .slice(0, 6)
+    .map(
+      (claim) => html`<span class="claim" dir="auto"><b>${clip(claim.subject, 40)} · ${clip(claim.attribute, 40)}:</b>${" "}
+        ${claim.holds === false ? "not " : ""}${label(claim.value, 80)}${claim.ended_by ? html` <${Badge} tone="superseded">replaced<//>` : ""}</span>`,
+    );
+
 /** The memories of a message; one in its own words is not written a second time. */
 const Margin = ({ message }) =>
   message.memories.length
     ? html`<aside class="margin-notes" aria-label="Memories from this message">
       ${message.memories.map((memory) => html`<a href=${`#/memories/${memory.id}`} class="margin-note">
       ${memory.content === message.content ? html`<span>Kept word for word</span>` : html`<span dir="auto">${label(memory.content, 160)}</span>`}
-      <${MemoryBadges} memory=${{ ...memory, user: null }} link=${false} /></a>`)}</aside>`
+      <${Claims} memory=${memory} /><${MemoryBadges} memory=${{ ...memory, user: null }} link=${false} /></a>`)}</aside>`
     : html`<p class="muted small no-notes">Not kept as a memory</p>`;

@@ -30,7 +30,7 @@ const TABLE_ROWS = 200;
 export function GraphPage({ query }) {
   const [limit, setLimit] = useState(400);
   const [text, setText] = useState("");
-  const [hidden, setHidden] = useState({ entities: false });
+  const [hidden, setHidden] = useState({ unlinked: true });
   const [chosen, setChosen] = useState(null);
   const graph = useLoad(() => getScoped("/ui/graph", { limit, around: query.around }), [limit, query.around]);
   return html`<${Page} title="Graph" lead=${query.around ? html`Around <a href=${`#/memories/${query.around}`}>memory ${query.around}
@@ -57,10 +57,12 @@ function View({ data, text, hidden, setHidden, chosen, setChosen }) {
   const shown = useMemo(() => buildGraph(data, hidden), [data, hidden]);
   const wanted = text.trim().toLowerCase();
   const matches = useMemo(
-    () => shown.nodes.filter((node) => !wanted || node.label.toLowerCase().includes(wanted)),
+    () => shown.listed.filter((node) => !wanted || node.label.toLowerCase().includes(wanted)),
     [shown, wanted],
   );
   const flip = (name) => () => setHidden({ ...hidden, [name]: !hidden[name] });
+  const alone = shown.unlinked;
+  const [pointed, setPointed] = useState(null);
   return html`<div class="chips" role="group" aria-label="Links to show"><label class="chip">
     <input type="checkbox" checked=${!hidden.entities} onChange=${flip("entities")} />names (${number(data.entities.length)})</label>
     ${Object.entries(kinds)
@@ -69,17 +71,21 @@ function View({ data, text, hidden, setHidden, chosen, setChosen }) {
         ([kind, count]) =>
           html`<label class="chip"><input type="checkbox" checked=${!hidden[kind]} onChange=${flip(kind)} />
             ${clip(kind, 40)} (${number(count)})</label>`,
-      )}</div>
+      )}<label class="chip"><input type="checkbox" checked=${!hidden.unlinked} onChange=${flip("unlinked")} />without a link (${number(alone)})</label></div>
     <div class="grid graph-grid"><section class="card canvas-card" aria-label="Picture">
-      <${Picture} graph=${shown} matches=${wanted ? new Set(matches.map((node) => node.id)) : null} chosen=${chosen} onChoose=${setChosen} />
-      <p class="muted small legend">${plural(shown.nodes.length, "node")}, ${plural(shown.links.length, "link")}${data.truncated ? " · more are not shown" : ""}. Drag to move, scroll to zoom, click to read.</p>
+      ${
+        shown.nodes.length === 0
+          ? html`<${Empty} icon="graph" title="No links among these memories">${plural(alone, "memory", "memories")} without a link ${alone === 1 ? "is" : "are"} not drawn. Associations, replacements, lineage and names that memories share are links.<//>`
+          : html`<${Picture} graph=${shown} matches=${wanted ? new Set(matches.map((node) => node.id)) : null} chosen=${chosen} pointed=${pointed} onChoose=${setChosen} />`
+      }
+      <p class="muted small legend">${plural(shown.nodes.length, "node")}, ${plural(shown.links.length, "link")}${hidden.unlinked && alone ? ` · ${number(alone)} without a link not drawn` : ""}${data.truncated ? " · more are not shown" : ""}. Drag to move, scroll to zoom, point at a dot for its text, click to read.</p>
         </section>
     <div class="stack">${chosen && html`<${Chosen} node=${chosen} shown=${shown} onChoose=${setChosen} />`}
       <${Card} title="As a table" aside=${plural(matches.length, "node")}>
       <div class="scroll tall" tabindex="0" role="region" aria-label="The graph as a table"><table><thead><tr>
       <th scope="col">Memory or name</th><th scope="col">Kind</th><th scope="col">Links</th></tr></thead>
       <tbody>${matches.slice(0, TABLE_ROWS).map((node) => html`<tr><td>
-        ${node.memory ? html`<a href=${`#/memories/${node.memory}`} dir="auto">${clip(node.label, 90)}
+        ${node.memory ? html`<a href=${`#/memories/${node.memory}`} dir="auto" onFocus=${() => setPointed(node)} onBlur=${() => setPointed(null)}>${clip(node.label, 90)}
         </a>` : html`<b dir="auto">${clip(node.label, 60)}</b>`}</td><td class="short">
         ${node.memory ? typeName(node.kind) : "name"}</td><td>${node.degree}</td></tr>`)}</tbody></table></div>
       ${matches.length > TABLE_ROWS && html`<p class="muted small">The ${TABLE_ROWS} with the most links; search for others.</p>`}
@@ -138,10 +144,11 @@ function buildGraph(data, hidden) {
     byId.get(link.target).degree += 1;
   }
   nodes.sort((a, b) => b.degree - a.degree);
-  return { nodes, links, byId };
+  const drawn = hidden.unlinked ? nodes.filter((node) => node.degree > 0) : nodes;
+  return { nodes: drawn, listed: nodes, links, byId, unlinked: nodes.filter((node) => node.degree === 0).length };
 }
 
-function Picture({ graph, matches, chosen, onChoose }) {
+function Picture({ graph, matches, chosen, pointed, onChoose }) {
   const canvas = useRef(null);
   const view = useRef(null);
   const [failure, setFailure] = useState(null);
@@ -152,7 +159,7 @@ function Picture({ graph, matches, chosen, onChoose }) {
       .then(() => {
         if (gone || !canvas.current) return;
         view.current = drawGraph(canvas.current, graph, window.d3, colours(), onChoose);
-        view.current.highlight(matches, chosen);
+        view.current.highlight(matches, chosen, pointed);
       })
       .catch(setFailure);
     return () => {
@@ -162,8 +169,8 @@ function Picture({ graph, matches, chosen, onChoose }) {
     };
   }, [graph, theme]);
   useEffect(() => {
-    if (view.current) view.current.highlight(matches, chosen);
-  }, [matches, chosen]);
+    if (view.current) view.current.highlight(matches, chosen, pointed);
+  }, [matches, chosen, pointed]);
   if (failure) return html`<${Failure} error=${failure} />`;
   return html`<canvas ref=${canvas} class="graph" role="img" aria-label="The graph. The same is in the table beside it.">
     </canvas>`;

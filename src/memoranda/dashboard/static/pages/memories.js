@@ -15,17 +15,18 @@ import {
   termsToMark,
   plural,
   duration,
-  useCan,
-  NameSomebody,
   NothingYet,
+  TYPES,
   typeName,
   startOfDay,
   isDay,
   enterList,
+  NobodyCalled,
+  focusNextPage,
+  whose,
 } from "../ui.js";
-import { getScope, postScoped } from "../api.js";
+import { getScope, postScoped, noteInAddress } from "../api.js";
 
-const TYPES = ["semantic", "episodic", "procedural", "working", "short_term", "long_term", "reflection", "shared"];
 const STATES = ["any", "current", "pinned", "superseded", "archived", "quarantined", "expired"];
 const ORDERS = [
   ["", "best match, or newest"],
@@ -34,6 +35,7 @@ const ORDERS = [
 ];
 const TRUST = ["user", "system", "assistant", "tool", "document", "model"];
 const UNFILTERED = { state: "any", order: "", importance: 0 };
+const FILTERS = ["type", "state", "trust", "source", "agent", "session", "after", "before", "order", "importance"];
 const OUTSIDE_RECALL = ["superseded", "archived", "quarantined", "expired"];
 const PAGE = 50;
 const WAIT = 180;
@@ -51,10 +53,17 @@ function toRequest(filters) {
   return request;
 }
 
+/** The filters as they stand in an address: without those that filter nothing. */
+const toAddress = (filters) =>
+  Object.fromEntries(
+    FILTERS.map((name) => [name, filters[name] === UNFILTERED[name] || Number(filters[name]) === 0 ? "" : filters[name]]),
+  );
+
 /** The filters of an address; a value that there is not is left out, as anybody can write an address. */
 function readFilters(query) {
   const known = { type: TYPES, state: STATES, trust: TRUST, order: ORDERS.map(([name]) => name) };
   const used = Object.entries(query).filter(([name, value]) => {
+    if (!FILTERS.includes(name)) return false;
     if (name === "importance") return value >= 0 && value <= 1;
     if (name === "after" || name === "before") return isDay(value);
     return !known[name] || known[name].includes(value);
@@ -70,13 +79,14 @@ export function MemoriesPage({ query, live }) {
   useEffect(() => {
     if (query.focus) field.current.focus();
   }, []);
+  useEffect(() => noteInAddress({ focus: "", q: text.trim(), ...toAddress(filters) }), [text, filters]);
   const set = (name) => (event) => setFilters({ ...filters, [name]: event.target.value });
   const used =
     ["type", "trust", "source", "agent", "session", "after", "before"].filter((name) => filters[name]).length +
     (filters.state !== UNFILTERED.state) +
     (filters.order !== UNFILTERED.order) +
     (filters.importance > 0);
-  return html`<${Page} title="Memories" lead="Everything that is stored. Type to search as an agent would.">
+  return html`<${Page} title="Memories" lead=${`Everything that is stored: ${whose(getScope())} memories. Type to search as an agent would.`}>
     <div class="search"><${Icon} name="search" />
       <input data-search ref=${field} type="search" aria-label="Search memories" placeholder="Search memories   ( / )" value=${text} onKeyDown=${enterList} onInput=${(event) => setText(event.target.value)} />
       <button class="button" aria-expanded=${open} onClick=${() => setOpen(!open)}>
@@ -160,7 +170,6 @@ class Rows extends Component {
 
 /** All memories, a page at a time, more as the end comes into view. */
 function Listed({ filters, live, filtered }) {
-  const admin = useCan("admin");
   const request = useMemo(
     () => ({
       ...toRequest(filters),
@@ -187,6 +196,8 @@ function Listed({ filters, live, filtered }) {
     if (first.current) {
       first.current = false;
       window.scrollTo(0, restored.y);
+      document.querySelector(`main [data-row][href="${restored.row}"]`)?.focus({ preventScroll: true });
+      focusNextPage(false);
       return;
     }
     setState({ pages: [], loading: true });
@@ -197,15 +208,16 @@ function Listed({ filters, live, filtered }) {
   }, [live.round]);
   const more = () => load(state.cursor, state.pages);
   const end = useInView(more, state.cursor && !state.error, state.pages);
-  const leave = () => {
+  const leave = (event) => {
     const token = Math.random();
-    left = { token, state, y: window.scrollY, request: JSON.stringify({ ...getScope(), ...request }) };
+    const row = event.target.closest("[data-row]")?.getAttribute("href");
+    left = { token, state, row, y: window.scrollY, request: JSON.stringify({ ...getScope(), ...request }) };
     history.replaceState({ list: token }, "");
   };
   if (state.loading) return html`<${Skeleton} lines=${8} />`;
   if (state.error && !count) return html`<${Failure} error=${state.error} retry=${() => load(null, [])} />`;
-  if (!count && !admin && !getScope().user) return html`<${NameSomebody} />`;
   if (!count && !filtered && getScope().all_users) return html`<${NothingYet} />`;
+  if (!count && !filtered && getScope().user) return html`<${NobodyCalled} name=${getScope().user} />`;
   if (!count)
     return html`<${Empty} title="No memories here">Nothing matches. Change the filters, or whose memories are shown at the top.<//>`;
   return html`<div class="list" onKeyDown=${moveFocus} onClick=${leave}>

@@ -16,6 +16,8 @@ import {
   Missing,
   act,
   toast,
+  dropOffers,
+  TYPES,
   stateOf,
   plural,
   clip,
@@ -76,20 +78,22 @@ function Actions({ memory, reload }) {
   const [dialog, setDialog] = useState(null);
   if (!mayWrite) return null;
   const path = `/v1/memories/${memory.id}`;
+  const about = memory.id;
   const turn = (verb, done, back) => async () => {
     await act(
       () => postScoped(`${path}/${verb}`),
-      done,
-      back && (() => act(() => postScoped(`${path}/${back}`), "Undone").then(reload, () => {})),
+      `Memory ${about}: ${done}`,
+      back && (() => act(() => postScoped(`${path}/${back}`), `Memory ${about}: undone`, null, about).then(reload, () => {})),
+      about,
     ).catch(() => {});
     reload();
   };
-  return html`${memory.quarantined_at && html`<button class="button primary" onClick=${turn("release", "Released: it takes part in recall")}>
+  return html`${memory.quarantined_at && html`<button class="button primary" onClick=${turn("release", "released, it takes part in recall")}>
     <${Icon} name="check" />Release</button>`}
     <button class="button" onClick=${() => setDialog("edit")}><${Icon} name="edit" />Edit</button>
-    <button class="button" onClick=${memory.pinned ? turn("unpin", "No longer pinned", "pin") : turn("pin", "Pinned", "unpin")}>
+    <button class="button" onClick=${memory.pinned ? turn("unpin", "no longer pinned", "pin") : turn("pin", "pinned", "unpin")}>
       <${Icon} name="pin" />${memory.pinned ? "Unpin" : "Pin"}</button>
-    <button class="button" onClick=${memory.archived_at ? turn("restore", "Restored", "archive") : turn("archive", "Archived", "restore")}>
+    <button class="button" onClick=${memory.archived_at ? turn("restore", "restored", "archive") : turn("archive", "archived", "restore")}>
       <${Icon} name="archive" />${memory.archived_at ? "Restore" : "Archive"}</button>
     <button class="button danger" onClick=${() => setDialog("forget")}><${Icon} name="trash" />Forget…</button>
     ${dialog === "edit" && html`<${EditDialog} memory=${memory} reload=${reload} onClose=${() => setDialog(null)} />`}
@@ -104,11 +108,23 @@ function Actions({ memory, reload }) {
 function EditDialog({ memory, reload, onClose }) {
   const [content, setContent] = useState(memory.content);
   const [importance, setImportance] = useState(memory.importance);
+  const [type, setType] = useState(memory.type);
+  const [source, setSource] = useState(memory.source || "");
+  const [metadata, setMetadata] = useState(JSON.stringify(memory.metadata, null, 2));
   const [problem, setProblem] = useState(null);
   const save = async () => {
     const fields = {};
     if (content !== memory.content) fields.content = content;
     if (Number(importance) !== memory.importance) fields.importance = Number(importance);
+    if (type !== memory.type) fields.memory_type = type;
+    if (source.trim() && source.trim() !== memory.source) fields.source = source.trim();
+    try {
+      const values = JSON.parse(metadata || "{}");
+      if (JSON.stringify(values) !== JSON.stringify(memory.metadata)) fields.metadata = values;
+    } catch {
+      setProblem(new Error('Metadata must be JSON, such as {"topic": "tea"}.'));
+      return undefined;
+    }
     if (!Object.keys(fields).length) return onClose();
     try {
       const changed = await patch(`/v1/memories/${memory.id}`, {
@@ -116,13 +132,17 @@ function EditDialog({ memory, reload, onClose }) {
         ...fields,
         expected_version: memory.version,
       });
-      const before = Object.fromEntries(Object.keys(fields).map((name) => [name, memory[name]]));
-      toast("Saved", {
-        undo: () =>
-          act(
-            () => patch(`/v1/memories/${memory.id}`, { ...getScope(), ...before, expected_version: changed.version }),
-            "Undone",
-          ).then(reload, () => {}),
+      const old = { ...memory, memory_type: memory.type };
+      const before = Object.fromEntries(Object.keys(fields).map((name) => [name, old[name]]));
+      const back = () =>
+        patch(`/v1/memories/${memory.id}`, { ...getScope(), ...before, expected_version: changed.version });
+      toast(`Memory ${memory.id}: saved`, {
+        about: memory.id,
+        // An empty source cannot be written again.
+        undo:
+          before.source === null
+            ? undefined
+            : () => act(back, `Memory ${memory.id}: undone`, null, memory.id).then(reload, () => {}),
       });
       onClose();
       reload();
@@ -139,7 +159,12 @@ function EditDialog({ memory, reload, onClose }) {
     <label>Importance ${Number(importance).toFixed(2)}
       <input type="range" min="0" max="1" step="0.01" value=${importance} onInput=${(event) => setImportance(event.target.value)} />
       </label>
-    <p class="muted small">The earlier version stays in the history.</p><//>`;
+    <div class="filters"><label>Type<select value=${type} onChange=${(event) => setType(event.target.value)}>
+      ${[...new Set([memory.type, ...TYPES])].map((name) => html`<option value=${name} selected=${name === type}>${typeName(name)}</option>`)}
+      </select></label>
+      <label>Source<input value=${source} dir="auto" onInput=${(event) => setSource(event.target.value)} /></label></div>
+    <details><summary>Metadata</summary><textarea rows="5" class="mono" aria-label="Metadata as JSON" value=${metadata} onInput=${(event) => setMetadata(event.target.value)}></textarea></details>
+    <p class="muted small">The earlier version stays in the history. Whose memory it is and when it was said cannot be changed: forget it, and say it again.</p><//>`;
 }
 
 /** Shows what would be erased before anything is. */
@@ -152,6 +177,7 @@ export function ForgetDialog({ selection, scope = getScope(), what, onClose, onD
     const receipt = await act(() => post("/v1/forget", chosen), null).catch(() => null);
     setBusy(false);
     if (!receipt) return;
+    dropOffers();
     toast(`Forgotten: ${plural(receipt.ids.length, "memory", "memories")}. Receipt ${receipt.id.slice(0, 8)}`);
     onClose();
     onDone();
@@ -246,7 +272,7 @@ function History({ data }) {
     });
   for (const one of data.derived)
     entries.push({
-      at: data.memory.recorded_at,
+      at: made(data, one.derived_id),
       text: html`${one.kind} into <a href=${`#/memories/${one.derived_id}`}>memory ${one.derived_id}</a>`,
     });
   for (const one of data.later)
@@ -259,6 +285,10 @@ function History({ data }) {
   return html`<ol class="timeline">${entries.map((entry) => html`<li><${Time} at=${entry.at} withClock /><div>
     ${entry.text}</div></li>`)}</ol>`;
 }
+
+/** When another memory was made of this one: it has taken its place since, or it was archived then. */
+const made = ({ memory, superseded_by: next }, id) =>
+  (next?.id === id && memory.superseded_at) || memory.archived_at || memory.recorded_at;
 
 const Related = ({ data }) =>
   data.length

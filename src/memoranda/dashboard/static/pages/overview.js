@@ -22,8 +22,8 @@ import {
   nameOf,
   act,
   Badge,
-  NameSomebody,
   NobodyCalled,
+  LOCALE,
 } from "../ui.js";
 import { get, getScoped, getScope, post } from "../api.js";
 import { Chart } from "../chart.js";
@@ -37,7 +37,7 @@ export function OverviewPage({ live }) {
   const [busy, load] = useDemo(overview.reload);
   return html`<${Page} title="Overview" lead="What your agents remember, and how well they find it again.">
     <${Loaded} of=${overview} lines=${8}>
-      ${(data) => (busy ? html`<${Storing} memories=${data.memories} />` : data.memories > 0 ? html`<${Numbers} data=${data} whole=${admin && !user} live=${live} />` : user ? html`<${NobodyCalled} name=${user} />` : admin ? html`<${Welcome} load=${load} />` : html`<${NameSomebody} />`)}
+      ${(data) => (busy ? html`<${Storing} memories=${data.memories} />` : data.memories > 0 ? html`<${Numbers} data=${data} whole=${admin && !user} live=${live} />` : user ? html`<${NobodyCalled} name=${user} />` : admin ? html`<${Welcome} load=${load} />` : html`<${Empty} title="No memory belongs to no user">The memories of each user are shown when that user is named at the top.<//>`)}
       <//><//>`;
 }
 
@@ -151,8 +151,9 @@ function Growth({ growth }) {
     }),
     [growth],
   );
-  const week = growth.slice(-7).reduce((sum, day) => sum + day.added, 0);
-  return html`<${Card} title="Growth" aside=${`by when it was stored; ${number(week)} in the last 7 days`}>${
+  const last = growth.length ? growth[growth.length - 1].total : 0;
+  const week = last - (growth.length > 7 ? growth[growth.length - 8].total : 0);
+  return html`<${Card} title="Growth" aside=${`by when it was stored; ${week < 0 ? "–" : "+"}${number(Math.abs(week))} in 7 days`}>${
     growth.length > 1
       ? html`<${Chart} title="Memories over time" days=${chart.days} series=${chart.series} format=${compact} />`
       : html`<${Empty} icon="clock" title="The first day">Everything was written today. A curve appears tomorrow.<//>`
@@ -195,7 +196,7 @@ function Recalls({ recalls }) {
       ? html`<div class="tabs" role="group" aria-label="What to show" title=${`of the last ${plural(total, "recall")}`}>
         <button aria-pressed=${which === "latency"} onClick=${() => setWhich("latency")}>Latency</button>
         <button aria-pressed=${which === "share"} onClick=${() => setWhich("share")}>Answerable</button></div>`
-      : `the last ${plural(total, "recall")}`;
+      : total === 1 ? "one recall" : `the last ${plural(total, "recall")}`;
   return html`<${Card} title="Recall" aside=${aside}>${body}<//>`;
 }
 
@@ -222,4 +223,4 @@ function Attention({ round }) {
     ${state}<//><span class="muted">${meaning}</span><b>${number(data[state])}</b></a></li>`)}</ul>`}<//><//>`;
 }
 
-const compact = (value) => new Intl.NumberFormat(undefined, { notation: "compact" }).format(value);
+const compact = (value) => new Intl.NumberFormat(LOCALE, { notation: "compact" }).format(value);

@@ -15,7 +15,7 @@ import {
   number,
   clip,
   label,
-  act,
+  whose,
 } from "../ui.js";
 import { postScoped, getScope } from "../api.js";
 
@@ -56,7 +56,7 @@ export function UpkeepPage() {
     setState({});
     setChosen(chosen.includes(name) ? chosen.filter((each) => each !== name) : [...chosen, name]);
   };
-  return html`<${Page} title="Upkeep" lead=${`See what tidying would do, memory by memory and why, before it is done. ${getScope().user ? `Only for ${clip(getScope().user, 40)}.` : ""}`}>
+  return html`<${Page} title="Upkeep" lead=${`See what tidying would do, memory by memory and why, before it is done. It looks at ${whose(getScope())} memories.`}>
     <${Card} title="What to do"><div class="policies">${POLICIES.map(([name, does]) => html`<label class="policy">
       <input type="checkbox" checked=${chosen.includes(name)} onChange=${flip(name)} /><span><b>${name}</b>
       <span class="muted">${does}</span></span></label>`)}</div>
@@ -75,6 +75,9 @@ export function UpkeepPage() {
     }<//>`;
 }
 
+const PLANNED = { removed: "to remove", archived: "to archive", merged: "to merge", derived: "to make" };
+/** What is done to a memory; in a preview, what would be. */
+const named = (report, action) => (report.dry_run && PLANNED[action]) || action;
 const TONES = { removed: "quarantined", archived: "archived", merged: "superseded", derived: "good" };
 
 function Report({ report }) {
@@ -87,14 +90,14 @@ function Report({ report }) {
     ${
       report.decisions.length
         ? html`<p class="badges">${Object.entries(counts).map(([action, count]) => html`<${Badge} tone=${TONES[action]}>
-          ${number(count)} ${action}<//>`)}</p>
+          ${number(count)} ${named(report, action)}<//>`)}</p>
           <div class="scroll tall" tabindex="0" role="region" aria-label="Decisions"><table><thead><tr>
           <th scope="col">Policy</th><th scope="col">What</th><th scope="col">Memory</th><th scope="col">Why</th></tr>
           </thead><tbody>${report.decisions
             .slice(0, 500)
             .map(
               (one) => html`
-      <tr><th scope="row">${one.policy}</th><td><${Badge} tone=${TONES[one.action]}>${one.action}<//></td><td>
+      <tr><th scope="row">${one.policy}</th><td><${Badge} tone=${TONES[one.action]}>${named(report, one.action)}<//></td><td>
         ${one.id ? html`<a href=${`#/memories/${one.id}`} dir="auto">${label(one.content, 160)}
         </a>` : html`<span dir="auto">${clip(one.content, 160)}
         </span>`}${one.into ? html` → <a href=${`#/memories/${one.into}`}>${one.into}</a>` : ""}</td><td dir="auto">
