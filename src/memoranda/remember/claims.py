@@ -20,7 +20,7 @@ from memoranda.remember.clauses import Clause, find_clauses
 from memoranda.remember.commitments import find_commitments
 from memoranda.remember.corrections import take_back
 from memoranda.remember.explicit import stands_alone
-from memoranda.remember.lexicon import NOW
+from memoranda.remember.lexicon import ANYBODY, NOW
 from memoranda.remember.values import (
     PREFERENCE,
     Reading,
@@ -401,6 +401,8 @@ def _owner_of_name(subject: str, attribute: str) -> tuple[str, str]:
 def _operation(found: _Found, reading: Reading, valid_from: datetime) -> Operation:
     """Return what the clause does; a change told long after it happened is only a statement, and so is a long value."""
     pattern, clause, said_at = found.pattern, found.clause, found.utterance.said_at
+    if ANYBODY.match(clause.text):
+        return "state"  # another friend may be meant
     if found.about_thing and may_be_several(found.part("what") or ""):
         return "state"  # a new client need not be the only one
     if found.about_thing and reading.kind in ("name", "text") and not found.part("old") and _MOVED.search(clause.text):
