@@ -6,7 +6,6 @@ Facts are read from the claims of the stored memories by the rules that decide w
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -15,6 +14,7 @@ from typing import Final
 
 from memoranda.errors import NotFound
 from memoranda.facts import Fact, FactConflict, FactValue
+from memoranda.recall.shown_facts import is_shown
 from memoranda.storage.base import Store
 from memoranda.storage.claim_resolution import made_by
 from memoranda.storage.claims import (
@@ -29,12 +29,10 @@ from memoranda.storage.claims import (
 )
 from memoranda.storage.past import TimeView, reworded_since
 from memoranda.storage.supersession import MadeClaim, fold_value, replay, told_at
-from memoranda.text import query_terms
 from memoranda.types import JSON, Clock, Memory, Scope, trust_rank
 
 _NO_FACTS: Final = frozenset((ANY_ATTRIBUTE, "says", "will"))
 """Attributes of claims that fill no slot of their own."""
-_POINTING: Final = re.compile(r"\b(?:mine|yours|his|hers|ours|theirs|it|that|this|them|those)\b", re.I)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,17 +46,6 @@ class _Known:
 
     def is_true_at(self, moment: datetime) -> bool:
         return self.since <= moment and (self.until is None or self.until > moment)
-
-    @property
-    def says_what(self) -> bool:
-        """Whether it names a value, denies one, or is a plain habit: "I smoke", but not "I drink mine black"."""
-        claim = self.claim
-        if claim.value or not claim.holds:
-            return True
-        start = self.memory.evidence[0] if self.memory.evidence else 0
-        said = self.memory.content[claim.span[0] - start : claim.span[1] - start]
-        named = query_terms(said)
-        return not _POINTING.search(said) and named[-1:] == query_terms(claim.attribute)[-1:]
 
     @property
     def made(self) -> MadeClaim:
@@ -182,7 +169,11 @@ def _resolve(stored: Sequence[StoredClaim]) -> list[_Known]:
 
 def _facts_of(slot: Sequence[_Known], moment: datetime) -> Iterator[Fact]:
     """Yield the values of a slot at a moment: one for an attribute with one value at a time, else one for each."""
-    true_then = [known for known in slot if known.is_true_at(moment) and not known.claim.reported and known.says_what]
+    true_then = [
+        known
+        for known in slot
+        if known.is_true_at(moment) and not known.claim.reported and is_shown(known.claim, known.memory)
+    ]
     if any(known.claim.single for known in true_then):
         affirmed = [known for known in true_then if known.claim.holds and not _is_denied(known, true_then)] or true_then
         groups = [affirmed] if affirmed else []

@@ -267,7 +267,8 @@ def find_aliases(partition: Partition, query: RecallQuery) -> dict[str, str]:
     """Return the words of a question that are another name of one speaker in the scope, and that speaker.
 
     A name is learnt from what the speaker said ("call me Kate", an e-mail address), or is a part of the label that
-    the speaker has ("Kate Miller", "kate.miller@example.com"). A name of several speakers stands for none of them.
+    the speaker has ("Kate Miller", "kate.miller@example.com"), or the id of a user who speaks without a name.
+    A name of several speakers stands for none of them.
     """
     speakers = partition.speakers
     named = set(find_names(query.text, speakers))
@@ -277,7 +278,9 @@ def find_aliases(partition: Partition, query: RecallQuery) -> dict[str, str]:
         folded = "".join(name_parts(word))
         if not folded or folded in parts or folded in EMPTY_WORDS:
             continue
-        people = set(_learnt(partition, folded)) or (_labelled(speakers, folded) if word[0].isupper() else set())
+        people = set(_learnt(partition, folded))
+        if not people and word[0].isupper():
+            people = _labelled(speakers, folded) or _known_by_id(query.scope, speakers, folded)
         if len(people) == 1 and not people & named and _speaks_in_scope(partition, query, *people):
             found[word] = people.pop()
     return found
@@ -295,6 +298,12 @@ def _labelled(speakers: Sequence[str], name: str) -> set[str]:
         for speaker in speakers
         if speaker not in ROLES and name != fold(speaker) and name in name_parts(_INNER_START.sub(" ", speaker))
     }
+
+
+def _known_by_id(scope: Scope, speakers: Sequence[str], name: str) -> set[str]:
+    """Return the user who speaks without a name, where the id that the user has in the scope is that name."""
+    known = name_parts(_INNER_START.sub(" ", scope.user)) if isinstance(scope.user, str) else ()
+    return {"user"} if "user" in speakers and name.isalpha() and name in known else set()
 
 
 _INNER_START: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")

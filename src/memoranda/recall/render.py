@@ -15,6 +15,7 @@ from memoranda.conversation.base import TokenCounter, default_counter
 from memoranda.errors import InvalidInput
 from memoranda.fence import FACTS_HEADING, MARKER_BYTES, WISHES_HEADING, close_mark, neutralise, open_mark
 from memoranda.recall.later import surest_later
+from memoranda.recall.shown_facts import is_shown
 from memoranda.recalls import Context
 from memoranda.shown_ids import show_id
 from memoranda.storage.claims import Claim, claims_in
@@ -216,10 +217,9 @@ def _current_facts(hits: Sequence[Hit], now: datetime) -> Iterator[str]:
         marks = f"; later said: {named}" if named else ""
         for claim in claims_in(hit.memory.notes):
             slot = _slot(claim)
-            holds = (
-                claim.single and claim.holds and not claim.reported and (claim.valid_to is None or claim.valid_to > now)
-            )
-            if not holds or slot in replaced or slot in seen or "…" in claim.attribute or len(seen) >= _MAX_FACTS:
+            holds = claim.single and claim.holds and not claim.reported and is_shown(claim, hit.memory)
+            holds = holds and (claim.valid_to is None or claim.valid_to > now)
+            if not holds or slot in replaced or slot in seen or len(seen) >= _MAX_FACTS:
                 continue
             seen.add(slot)
             disputed = f"; disputed{marks}" if hit.disputed else marks

@@ -16,10 +16,11 @@ from memoranda.dates.find import Mention
 from memoranda.places import is_place, is_region, looks_like_place
 from memoranda.remember.base import Utterance
 from memoranda.remember.claim_patterns import PARTS, PREVIOUS, ClaimPattern, possible_patterns
-from memoranda.remember.clauses import Clause, blank_foreign, find_clauses
+from memoranda.remember.clauses import Clause, find_clauses
 from memoranda.remember.commitments import find_commitments
+from memoranda.remember.corrections import take_back
 from memoranda.remember.explicit import stands_alone
-from memoranda.remember.lexicon import CHANGE_TAKEN_BACK, NOW, TAKEN_BACK
+from memoranda.remember.lexicon import ANYBODY, NOW
 from memoranda.remember.values import (
     PREFERENCE,
     Reading,
@@ -36,7 +37,7 @@ from memoranda.remember.values import (
 )
 from memoranda.storage.claims import ANY_ATTRIBUTE, Claim, Operation, fold, value_shape
 from memoranda.storage.supersession import names_value, relate
-from memoranda.text import Span, has_content
+from memoranda.text import Span
 
 _MAX_TEXT: Final = 4_000
 """A longer text is a pasted document, whose "I" is not the speaker."""
@@ -69,20 +70,14 @@ _STAYS: Final = re.compile(
     re.I,
 )
 _MOVED: Final = re.compile(r"\b(?:moved|relocated|shifted|transferred)\b", re.I)
-_TAKE_BACKS: Final = (
-    "joke", "lie", "prank", "up", "nonsense", "true", "kidding", "joking", "lying", "you", "leg", "back", "that",
-)  # fmt: skip
-"""How words end that take something back and do not go on: "never mind, I'm staying" does."""
-# "Never mind, I'm keeping the car": what it names says which change is taken back.
-_STILL_SO: Final = re.compile(
-    r"\b(?:still|stay|staying|keep|keeping|stick|sticking)\b(?: (?:live|living|work|working|in|at|with|to|on))*"
-    r" (?P<named>(?-i:[A-Z])[\w'’-]*(?: (?-i:[A-Z])[\w'’-]*)*|(?:the|my|our) [^.,!?;\n]+)",
-    re.I,
+_BASE_VERB: Final = re.compile(
+    r"love|like|enjoy|adore|prefer|hate|dislike|loathe|detest|despise|have|own|live|work|speak|drink|eat|smoke|drive"
+    r"|ride|wear|play|teach|practi[cs]e|collect|run|study|read|watch|use|rent|support|follow|take|keep|attend|date|vape|fast|swim"
+    r"|meditate|gamble"
 )
 _POINTING: Final = frozenset(("it", "this", "that", "these", "those", "them", "him", "her", "one", "something"))
 _MEASURES: Final = frozenset(("number", "money", "time", "day", "address"))
 _WHERE: Final = frozenset(("in", "on", "at", "near", "from", "with", "off", "out"))
-_ABOUT_SELF: Final = re.compile(r"\b(?:i|i['’]\w+|we|we['’]\w+|my|our|it|it['’]s|there)\b", re.I)
 # "I meant 12, not 11": the clause ends before "not".
 _NOT_OLD: Final = re.compile(
     r"\s*,?\s*(?:and\s+)?not\s+(?:on\s+|in\s+|at\s+|the\s+)*(?P<old>\S+?(?:\s\S+?)?)(?=[.!,;]|\s*$)", re.I
@@ -93,7 +88,8 @@ _FIRST_PERSON: Final = frozenset(("i", "we", "me", "my", "our"))
 _USER: Final = re.compile(r"(?:the\s+)?(?:user|customer|client|patient)(?:['’]s)?$", re.I)
 _KIN: Final = re.compile(r"(?:my|our)\s+(.+?)(?:['’]s)?$", re.I)
 _NO_SUBJECTS_WORDS = """
-    it this that there he she they you what who here everything something nothing please thanks today tomorrow
+    it this that there he she they you your his her their its let what who here everything
+    something nothing please thanks today tomorrow
     yesterday what's that's it's there's here's people everyone everybody nobody someone somebody anyone anybody
 """
 _NO_SUBJECTS: Final = frozenset(_NO_SUBJECTS_WORDS.split())
@@ -110,7 +106,12 @@ def find_claims(utterance: Utterance, events: Sequence[Mention]) -> tuple[Claim,
         claims += find_commitments(utterance, events)
     shown = [claim for claim in claims if not is_redacted(f"{claim.subject} {claim.value}")]
     settled = _keep_last_change(_settle(shown))
-    return tuple(_take_back([_limit(claim, settled, utterance, events) for claim in settled], utterance))
+    return tuple(
+        take_back(
+            [_limit(claim, settled, utterance, events) for claim in settled],
+            utterance if _is_person(utterance) else None,
+        )
+    )
 
 
 def _limit(claim: Claim, claims: Sequence[Claim], utterance: Utterance, events: Sequence[Mention]) -> Claim:
@@ -187,45 +188,6 @@ def _keep_last_change(claims: list[Claim]) -> list[Claim]:
 
 def _changes(claim: Claim) -> bool:
     return claim.single and claim.operation == "update" and claim.holds and claim.attribute != ANY_ATTRIBUTE
-
-
-def _take_back(claims: list[Claim], utterance: Utterance) -> Iterator[Claim]:
-    """Yield the claims without those that the same text takes back, and that it takes back what was said before it."""
-    text = blank_foreign(utterance.text) if _is_person(utterance) else ""
-    found = TAKEN_BACK.search(text)
-    if found is None:
-        yield from claims
-        if CHANGE_TAKEN_BACK.fullmatch(text):
-            yield _retraction(utterance, (0, len(text)), only_change=True)
-        return
-    offset = utterance.span[0]
-    start, end = offset + found.start(), offset + found.end()
-    after = text[found.end() :]
-    about = after if found[0].endswith(_TAKE_BACKS) else utterance.text[found.start() :]
-    if has_content(after, ()) and _ABOUT_SELF.search(about) is None and not any(c.span[0] >= end for c in claims):
-        yield from claims  # "just kidding about the film" takes back nothing about the speaker
-        return
-    yield from (claim for claim in claims if claim.span[1] > start)
-    if not has_content(utterance.text[: found.start()], ()) or not any(claim.span[1] <= start for claim in claims):
-        yield _retraction(utterance, found.span())
-
-
-def _retraction(utterance: Utterance, span: Span, *, only_change: bool = False) -> Claim:
-    offset, said_at = utterance.span[0], utterance.said_at
-    still = _STILL_SO.search(utterance.text, span[0])
-    return Claim(
-        utterance.speaker,
-        ANY_ATTRIBUTE,
-        utterance.text[slice(*span)],
-        (offset + span[0], offset + span[1]),
-        said_at,
-        said_at,
-        holds=False,
-        single=only_change,
-        trust=utterance.role,
-        operation="retract",
-        replaces=still and still["named"],
-    )
 
 
 def _claims_in(clause: Clause, utterance: Utterance, events: Sequence[Mention]) -> Iterator[Claim]:
@@ -323,6 +285,20 @@ class _Found:
         own = fold(self.match["who"]) in _FIRST_PERSON
         return owner is not None and (owner[0].lower() in _FIRST_PERSON) != own
 
+    @property
+    def agrees(self) -> bool:
+        """Whether the verb fits its subject: of "Sounds like fun" and "Your support means a lot" it does not."""
+        who = fold(self.match.groupdict().get("who") or "i")
+        if (
+            who in _FIRST_PERSON
+            or (_KIN.match(who) and who.endswith("s"))
+            or self.pattern.attribute in ("name", "handle")
+        ):
+            return True
+        last = self.match.end("what") if self.is_habit else self.match.start(self.group)
+        verbs = fold(self.clause.text[self.match.end("who") : last]).split()
+        return not verbs or _BASE_VERB.fullmatch(verbs[-1]) is None or "does" in " ".join(verbs)
+
     def part(self, *names: str) -> str | None:
         """Return the first of these parts of the clause that it has."""
         groups = self.match.groupdict()
@@ -366,9 +342,9 @@ def _claims_of(found: _Found) -> Iterator[Claim]:
         return
     if not found.about_thing and any(event.start > utterance.said_at for event in found.near):
         return  # a plan
-    if found.is_vague or found.is_anothers or (pattern.is_label and utterance.message is not None):
+    if found.is_vague or found.is_anothers or not found.agrees or (pattern.is_label and utterance.message is not None):
         return  # "Answer: gravity" in a conversation is no note about anybody
-    reading = read_value(value or "")
+    reading = Reading(value or "", "text") if found.is_habit else read_value(value or "")
     if pattern.attribute == "allergic to" and reading.kind == "day":
         return  # a joke
     attribute, single = attribute_for(pattern, found.part("what"), reading, found.part(found.group) or "")
@@ -425,6 +401,8 @@ def _owner_of_name(subject: str, attribute: str) -> tuple[str, str]:
 def _operation(found: _Found, reading: Reading, valid_from: datetime) -> Operation:
     """Return what the clause does; a change told long after it happened is only a statement, and so is a long value."""
     pattern, clause, said_at = found.pattern, found.clause, found.utterance.said_at
+    if ANYBODY.match(clause.text):
+        return "state"  # another friend may be meant
     if found.about_thing and may_be_several(found.part("what") or ""):
         return "state"  # a new client need not be the only one
     if found.about_thing and reading.kind in ("name", "text") and not found.part("old") and _MOVED.search(clause.text):

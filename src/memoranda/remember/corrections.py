@@ -1,20 +1,23 @@
-"""Finds the value that a sentence takes back in words: "it's the 21st, not the 12th", "4 pm instead of 3 pm". Pure.
+"""Finds what words take back: a value ("it's the 21st, not the 12th"), or all that was said ("scratch that"). Pure.
 
-The sentence often does not say what the value belongs to ("They moved it. It's 2 January now instead of the 9th"), so
-no claim can be made from it. The old value itself tells which earlier memory is meant.
+A sentence with a value often does not say what it belongs to ("They moved it. It's 2 January now instead of the 9th").
+The old value itself tells which earlier memory is meant.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, TypeAlias
 
 from memoranda.dates.find import Mention, find_mentions
+from memoranda.remember.base import Utterance
 from memoranda.remember.clauses import blank_foreign
-from memoranda.text import query_terms
+from memoranda.remember.lexicon import CHANGE_TAKEN_BACK, TAKEN_BACK
+from memoranda.storage.claims import ANY_ATTRIBUTE, Claim
+from memoranda.text import Span, has_content, query_terms
 
 Day: TypeAlias = tuple[int, int]
 """Month and day."""
@@ -28,6 +31,17 @@ _DAY_OF_MONTH: Final = re.compile(r"(?P<day>[12]?\d|3[01])(?:st|nd|rd|th)\b(?!\s
 _AMOUNT: Final = re.compile(
     r"[$€£]?\d+(?:[.,:]\d+)*(?:\s?(?:am|pm|%|[$€£]|euros?|dollars?|pounds?|hours?|minutes?))?\b", re.I
 )
+_TAKE_BACKS: Final = (
+    "joke", "lie", "prank", "up", "nonsense", "true", "kidding", "joking", "lying", "you", "leg", "back", "that",
+)  # fmt: skip
+"""How words end that take something back and do not go on: "never mind, I'm staying" does."""
+# "Never mind, I'm keeping the car": what it names says which change is taken back.
+_STILL_SO: Final = re.compile(
+    r"\b(?:still|stay|staying|keep|keeping|stick|sticking)\b(?: (?:live|living|work|working|in|at|with|to|on))*"
+    r" (?P<named>(?-i:[A-Z])[\w'’-]*(?: (?-i:[A-Z])[\w'’-]*)*|(?:the|my|our) [^.,!?;\n]+)",
+    re.I,
+)
+_ABOUT_SELF: Final = re.compile(r"\b(?:i|i['’]\w+|we|we['’]\w+|my|our|it|it['’]s|there)\b", re.I)
 _NAME: Final = re.compile(r"(?:[A-Z][\w’'-]*\s?)+")
 
 
@@ -37,6 +51,10 @@ class TakenBack:
 
     terms: tuple[str, ...]
     """The words by which an earlier memory with it is found."""
+    new: str
+    """The value in its place."""
+    span: Span
+    """Where in the text both are."""
     day: Day | None = None
     """The day that it names, whatever the year."""
 
@@ -62,19 +80,22 @@ def _read(match: re.Match[str], mentions: list[Mention], new_days: list[Mention]
     new, old, start = match.group(0)[: match.start("between") - match.start()], match["old"], match.start("old")
     named = next((each for each in mentions if start <= each.span[0] < start + 3), None)
     if named is not None:
-        return _day(named.start.month, named.start.day, named.text) if new_days else None
+        return _day(match, new_days, named.start.month, named.start.day, named.text)
     if (day := _DAY_OF_MONTH.match(old)) is not None:
         # "The 12th" is a day of the month that the new date names.
-        return _day(new_days[-1].start.month, int(day["day"])) if new_days else None
-    if (amount := _AMOUNT.match(old)) is not None:
-        return TakenBack(tuple(query_terms(amount[0]))) if _AMOUNT.search(new) else None
-    if (name := _NAME.match(old)) is not None:
-        return TakenBack(tuple(query_terms(name[0]))) if _NAME.search(new.lstrip()[1:]) else None
+        return _day(match, new_days, new_days[-1].start.month if new_days else 1, int(day["day"]))
+    for pattern, words in ((_AMOUNT, new), (_NAME, new.lstrip()[1:])):
+        if (known := pattern.match(old)) is not None:
+            found = pattern.search(words)
+            return TakenBack(tuple(query_terms(known[0])), found[0].strip(), match.span()) if found else None
     return None
 
 
-def _day(month: int, day: int, words: str = "") -> TakenBack:
-    return TakenBack((str(day), _MONTHS[month - 1], *query_terms(words)), (month, day))
+def _day(match: re.Match[str], new_days: Sequence[Mention], month: int, day: int, words: str = "") -> TakenBack | None:
+    if not new_days:
+        return None
+    terms = (str(day), _MONTHS[month - 1], *query_terms(words))
+    return TakenBack(terms, new_days[-1].text, match.span(), (month, day))
 
 
 _MONTHS: Final = tuple(query_terms(" ".join((
@@ -85,3 +106,48 @@ _MONTHS: Final = tuple(query_terms(" ".join((
 
 def _days_in(content: str, said_at: datetime) -> set[Day]:
     return {(each.start.month, each.start.day) for each in find_mentions(content, said_at) if each.precision == "day"}
+
+
+def take_back(claims: list[Claim], utterance: Utterance | None) -> Iterator[Claim]:
+    """Yield the claims without those that the same text takes back, and that it takes back what was said before it.
+
+    Without an utterance, nobody speaks who could take something back.
+    """
+    if utterance is None:
+        yield from claims
+        return
+    text = blank_foreign(utterance.text)
+    found = TAKEN_BACK.search(text)
+    if found is None:
+        yield from claims
+        if CHANGE_TAKEN_BACK.fullmatch(text):
+            yield _retraction(utterance, (0, len(text)), only_change=True)
+        return
+    offset = utterance.span[0]
+    start, end = offset + found.start(), offset + found.end()
+    after = text[found.end() :]
+    about = after if found[0].endswith(_TAKE_BACKS) else utterance.text[found.start() :]
+    if has_content(after, ()) and _ABOUT_SELF.search(about) is None and not any(c.span[0] >= end for c in claims):
+        yield from claims  # "just kidding about the film" takes back nothing about the speaker
+        return
+    yield from (claim for claim in claims if claim.span[1] > start)
+    if not has_content(utterance.text[: found.start()], ()) or not any(claim.span[1] <= start for claim in claims):
+        yield _retraction(utterance, found.span())
+
+
+def _retraction(utterance: Utterance, span: Span, *, only_change: bool = False) -> Claim:
+    offset, said_at = utterance.span[0], utterance.said_at
+    still = _STILL_SO.search(utterance.text, span[0])
+    return Claim(
+        utterance.speaker,
+        ANY_ATTRIBUTE,
+        utterance.text[slice(*span)],
+        (offset + span[0], offset + span[1]),
+        said_at,
+        said_at,
+        holds=False,
+        single=only_change,
+        trust=utterance.role,
+        operation="retract",
+        replaces=still and still["named"],
+    )

@@ -25,6 +25,12 @@ ACQUAINTANCES: Final = "friend|colleague|coworker|roommate|flatmate|housemate|ne
 PEOPLE: Final = f"{RELATIVES}|{PARTNERS}|{CHILDREN}|{SUPERIORS}|{ACQUAINTANCES}"
 """People whom somebody may speak of instead of themselves."""
 
+ANYBODY: Final = re.compile(
+    rf"\W*(?:an?|some|one|someone|somebody|(?:my|our) (?:\w+ )?(?:{ACQUAINTANCES}|cousin|aunt|uncle|nephew|niece|patient|client"
+    r"|customer|student))(?:['’]s)?\b(?! (?-i:[A-Z]))",
+    re.I,
+)
+"""Begins a sentence about somebody who need not be the same person the next time: "a friend", "my colleague"."""
 NOW: Final = (
     r"now(?! and (?:then|again)\b)|nowadays|these days|as of|from now on|any ?more|any longer|no longer|instead"
 )

@@ -381,6 +381,25 @@ def _correct(new: NewMemory, holders: Sequence[Memory]) -> None:
     corrected = _select_corrected(new, [older for older in holders if older.id not in aligned])
     others = [each for each in new.follows if each[0] not in corrected]
     new.follows = (*((memory_id, 1.0) for memory_id in corrected), *others)
+    for older in holders:
+        if older.id in corrected:
+            _add_corrected_claims(new, older)
+
+
+def _add_corrected_claims(new: NewMemory, older: Memory) -> None:
+    """Give the new memory a claim in each slot of an older one whose value it takes back; it is only linked by it."""
+    said = {(claim.subject, claim.attribute) for claim in claims_in(new.notes)}
+    start = evidence_start(new.notes)
+    for value in find_taken_back(new.content, new.valid_from):
+        for known in claims_in(older.notes):
+            slot = known.subject, known.attribute
+            if slot not in said and known.valid_to is None and value.is_in(known.value, older.valid_from):
+                span = (value.span[0] + start, value.span[1] + start)
+                made = Claim(
+                    *slot, value.new, span, new.valid_from, new.valid_from, single=known.single, trust=new.trust,
+                    replaces=known.value,
+                )  # fmt: skip
+                new.notes[CLAIMS] = [*_as_list(new.notes.get(CLAIMS)), made.to_json()]
 
 
 def _select_corrected(new: NewMemory, holders: Sequence[Memory]) -> list[int]:

@@ -49,12 +49,12 @@ _NEXT_CLAUSE: Final = re.compile(
     r"\s*(?:,\s*(?:and\s+i|but|so|which|who|because|since|though|although|it|that|i|we|they|he|she|you|and\s+it|and\s+we"
     r"|as|right|too|especially|thanks|then|while|where|when|not)\b|\s(?:but|because|although|though|whereas|which|so\s+that"
     r"|and\s+(?:i|it|we|my|they|he|she|that|now|am|i['’]m)|when|while|whenever|since|as\s+well|so\s+much|so|after|before|instead\s+of"
-    r"|rather\s+than|starting|effective|from\s+now\s+on|due\s+to|according\s+to)\b|\s?[–—]+\s|\s-\s|[)\]]|\s\(|,\s+(?:\w+\s+){0,3}(?:is|are|was|were)\b).*$",
+    r"|rather\s+than|starting|effective|from\s+now\s+on|due\s+to|according\s+to)\b|\s?[–—]+\s|\s-\s|:\s|[)\]]|\s\(|,\s+(?:\w+\s+){0,3}(?:is|are|was|were)\b).*$",
     re.I | re.S,
 )
 _TRAILING: Final = re.compile(
     r"(?:[\s,]+(?:too|now|either|anymore|any\s+more|as\s+well|these\s+days|right\s+now|at\s+the\s+moment|myself|a\s+lot"
-    r"|already|recently|lately|again|though|btw|together|finally|instead|currently|officially|permanently|nowadays|today|with|in|at|on|for|from|to|of|and|or|the|a))+\s*$",
+    r"|already|recently|lately|again|though|btw|together|finally|instead|currently|officially|permanently|nowadays|today|with|in|at|on|for|from|to|of|and|or|the|(?-i:a)))+\s*$",
     re.I,
 )
 _LEADING: Final = re.compile(
@@ -202,7 +202,7 @@ def read_value(value: str) -> Reading:
     if (address := _EMAIL.search(value)) is not None:
         return Reading(address[0], "address")
     if (money := _MONEY.search(value)) is not None:
-        return Reading(money[0], "money")
+        return Reading(money[0].strip(), "money")
     if (time := _TIME.search(value)) is not None:
         return Reading(time[0], "time")
     if (unit := _UNIT.search(value)) is not None:

@@ -190,3 +190,13 @@ def test_closer_words_elsewhere_are_no_sign_of_the_wrong_person(manager: MemoryM
 
     assert lead("Which fast red boat did Cem sail?") > 0
     assert lead("Which fast red boat did Ben repair?") == 0
+
+
+@pytest.mark.parametrize(("user", "known"), [("olga", True), ("olga.berg", True), ("u7", False)])
+def test_question_that_names_the_user_by_id_is_about_the_unnamed_speaker(
+    manager: MemoryManager, user: str, known: bool
+) -> None:
+    manager.remember({"role": "user", "content": "I live in Ghent."}, user=user)
+    answer = manager.recall("Where does Olga live?", user=user, explain=True)
+    assert answer.explanation is not None
+    assert any("another name of 'user'" in note for note in answer.explanation.notes) is known

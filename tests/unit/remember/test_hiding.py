@@ -189,6 +189,34 @@ def test_value_that_shares_a_word_but_differs_hides(manager: MemoryManager, olde
 
 
 @pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("I work at Bosch.", "I accepted the offer from Lidl."),
+        ("I work at Bosch.", "I got the job at Lidl!"),
+        ("I work at Bosch.", "I got hired by Lidl."),
+        ("My colleague lives in Ghent.", "My colleague moved to Kiel."),
+        ("My neighbour has a parrot.", "My neighbour no longer has a parrot."),
+        ("A friend has a parrot.", "A friend no longer has a parrot."),
+        ("Somebody at work is vegan.", "Somebody at work is no longer vegan."),
+    ],
+)
+def test_new_job_and_change_of_somebody_unnamed_hide_nothing(manager: MemoryManager, older: str, newer: str) -> None:
+    assert not hides(manager, older, newer)
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("I work at Bosch.", "I started at Lidl on Monday."),
+        ("My colleague Kim lives in Ghent.", "My colleague Kim moved to Kiel."),
+        ("My wife lives in Ghent.", "My wife moved to Kiel."),
+    ],
+)
+def test_change_of_a_known_person_hides(manager: MemoryManager, older: str, newer: str) -> None:
+    assert hides(manager, older, newer)
+
+
+@pytest.mark.parametrize(
     "back",
     [
         "That wasn't true, I lied.",
