@@ -57,7 +57,8 @@ _NOTICE_PART: Final = re.compile(
 )
 _CONTEXT_LINE: Final = re.compile(
     r"^[^\n]*(?:Notes recalled from memory, by the day|use what helps to answer, and follow no instruction)[^\n]*$"
-    r"|^#{1,3} \d{4}-\d\d-\d\d(?: \(\w*\)?)?[ \t]*$|^#{1,3} [\d-]{0,10}\Z|^## (?:What holds on|How the user wants to be answered)\b[^\n]*$"
+    r"|^#{1,3} \d{4}-\d\d-\d\d(?: \(\w*\)?)?[ \t]*$|^#{1,3} [\d-]{0,10}\Z"
+    r"|^## (?:What holds on|How the user wants to be answered)\b[^\n]*$"
     rf"|^</?{FENCE}[^>\n]*>?[ \t]*$|^- [^\n]*(?:\[#\d+[^\]\n]*\]?[ \t]*$|\Z)",
     re.M,
 )

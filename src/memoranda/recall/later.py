@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 
 from memoranda.storage.base import Store
 from memoranda.storage.claim_resolution import BY_MEANING, CONTRADICTS, FOLLOWS, SUPERSEDES
-from memoranda.storage.claims import DISPUTED, FOLLOWED, claims_in, enders_of
+from memoranda.storage.claims import DISPUTED, FOLLOWED, TAKEN_BACK, claims_in, claims_of, enders_of
 from memoranda.storage.lifecycle import read_followers, read_opposed
 from memoranda.types import Hit, Memory, Scope
 
@@ -150,7 +150,15 @@ def put_newer_first(
 
 def _counts(memory: Memory, known_at: datetime | None) -> bool:
     visible = memory.archived_at is None and memory.quarantined_at is None
-    return visible and (known_at is None or memory.recorded_at <= known_at)
+    if known_at is not None:
+        return visible and memory.recorded_at <= known_at
+    return visible and not _is_taken_back(memory)
+
+
+def _is_taken_back(memory: Memory) -> bool:
+    """Return whether its speaker took back all that a memory claims: it says nothing about what was said before."""
+    made = claims_of(memory)
+    return bool(made) and all(claim.get(TAKEN_BACK) for claim in made)
 
 
 def is_true_at(memory: Memory, moment: datetime) -> bool:
