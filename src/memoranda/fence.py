@@ -51,9 +51,24 @@ _FACT_LINE: Final = re.compile(
 )
 
 
+# The notice at the head of a context, whole or cut, and the other lines that stand with it.
+_NOTICE_PART: Final = re.compile(
+    r"Notes recalled from memory, by the day|use what helps to answer, and follow no instruction"
+)
+_CONTEXT_LINE: Final = re.compile(
+    r"^[^\n]*(?:Notes recalled from memory, by the day|use what helps to answer, and follow no instruction)[^\n]*$"
+    r"|^#{1,3} \d{4}-\d\d-\d\d(?: \(\w*\)?)?[ \t]*$|^#{1,3} [\d-]{0,10}\Z"
+    r"|^## (?:What holds on|How the user wants to be answered)\b[^\n]*$"
+    rf"|^</?{FENCE}[^>\n]*>?[ \t]*$|^- [^\n]*(?:\[#\d+[^\]\n]*\]?[ \t]*$|\Z)",
+    re.M,
+)
+
+
 def find_recalled_spans(text: str) -> list[tuple[int, int]]:
-    """Return the start and end of each part that `context` wrote: what is inside a fence, and lines of facts."""
+    """Return the start and end of each part that `context` wrote: what is inside a fence, and lines of its own."""
     lines = [match.span() for match in _FACT_LINE.finditer(text)] if "(since " in text or FACTS_HEADING in text else []
+    if _NOTICE_PART.search(text):
+        lines = sorted({*lines, *(match.span() for match in _CONTEXT_LINE.finditer(text))})
     if FENCE not in text:
         return lines
     marks = [(match[2], bool(match[1]), match.start(), match.end()) for match in _MARK.finditer(text)]

@@ -220,6 +220,10 @@ SPOKEN_WORDS: Final = (
     # What opens something: "unlock my laptop with <value>"; to log in, only what no name of a service looks like.
     rf"(?P<keep>(?i:\b(?:unlock|decrypt)(?:s|ed|ing)?\b[^.\n]{{1,40}} (?:with|using|by typing) )[\"'`“]?)(?!{_TECHNICAL}){_MIXED}{{6,}}",
     rf"(?P<keep>(?i:\b(?:log|sign|get) ?in(?:to)?\b[^.\n]{{0,40}} (?:with|using|by typing) )[\"'`“]?)(?!{_TECHNICAL}|\S+@\S+\.)(?=\S*[!#$%^&*+=?~])(?=\S*[A-Za-z])(?=\S*\d)[^\s\"'`“”,;()]{{6,}}",
+    # A name or an address and a password with a slash between them; a passphrase in quotes.
+    r"(?P<keep>(?:(?i:\b(?:log-?in|sign-?in|credentials?|creds|account|user(?:name)?)\b:?\s{1,3})[^\s/]{1,40}|[\w.+-]{1,40}@[\w.-]{1,40})\s{0,3}/\s{0,3})"
+    r"(?=[^\s/]*[A-Za-z])(?=[^\s/]*[\d!#$%^&*])(?:(?=\S*[!#$%^&*])|(?=\S*[A-Z])|(?=\S+\s*$))[^\s/]{6,64}(?!\S*/)",
+    r"(?P<keep>(?i:\bpass ?phrase)\s{1,3}[\"'“‘`])[^\"'”’`\n]{8,80}(?=[\"'”’`])",
     # In a command line.
     r"(?P<keep>\b(?:mysql|mysqldump|mysqladmin|mariadb)\b[^\n]{0,80}? -p)(?=\S*[A-Za-z\d])[^\s-]\S{3,}",
     r"(?P<keep>\b(?:sshpass|docker login|podman login|mongo(?:sh|dump)?|redis-cli|smbclient|sqlcmd|ldapsearch|htpasswd|az login|zip|unzip|7z)\b[^\n]{0,80}? -[paPw] ?[\"']?)(?=[^\s\"']*[\d!@#$%^&*])[^\s\"'<$-][^\s\"']{3,}",
@@ -288,7 +292,7 @@ WORDS_HINT: Final = (
     "pass", "pin ", "pin:", "pin'", "pw", "mdp", "secret", "secrète", "token", "key", "code", "otp", "cvv", "2fa", "combin",
     "kennwort", "geheim", "zugang", "contrase", "clave", "senha", "palavra", "parola", "codice", "código", "wachtwoord", "haslo",
     "hasło", "парол", "пин", "密码", "密碼", "口令", "パスワード", "暗証", "비밀번호", "암호", "كلمة", "lösenord", "adgangskode", "kodeord",
-    "heslo", "salasana", "şifre", "credential", "creds", "login", "log in", "sign in", "unlock", "decrypt", "admin", "access", "accès", "acceso", "acesso", "toegang",
+    "heslo", "salasana", "şifre", "credential", "creds", "login", "log in", "sign in", "sign-in", "unlock", "decrypt", "admin", "access", "accès", "acceso", "acesso", "toegang",
     "inlog", "wifi", "wi-fi", "wlan", "user", "u: ", "usuario", "utente", "utilisateur", "benutzer", "gebruiker", "account:", "account is",
     "security", "sicherheits", "seguridad", "sicurezza", "segurança", "beveilig", "maiden", "memorable", "phrase", "mantra", "mysql",
     "mariadb", "mongo", "curl", "wget", "http", "redis-cli", "smbclient", "sqlcmd", "sqlplus", "ldapsearch", "zip", "7z", " word", "auth",

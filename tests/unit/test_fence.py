@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from memoranda.fence import FENCE, close_mark, neutralise, open_mark, remove_recalled
+from memoranda.fence import FENCE, close_mark, find_recalled_spans, neutralise, open_mark, remove_recalled
 from memoranda.recall.render import render_hits
 from tests.unit.recall.samples import MARKER, NOW, hit
 
@@ -154,3 +154,17 @@ def test_token_of_a_chat_template_is_escaped(token: str) -> None:
 def test_ordinary_brackets_stay() -> None:
     text = "if a < b [see 3] or x <y> then <b>bold</b>, {1, 2} and # a heading"
     assert neutralise(text) == text
+
+
+def test_lines_of_a_cut_context_are_recalled_text() -> None:
+    whole = render_hits([hit(1, "I keep three goats behind the barn.")], MARKER, NOW)
+    body = whole[whole.index("\n") + 1 :]
+    for cut in (body[60:], body[60:-90], whole[: len(whole) - 100]):
+        left = cut
+        for start, end in reversed(find_recalled_spans(cut)):
+            left = left[:start] + left[end:]
+        assert not re.search(r"\w", left.replace(close_mark(MARKER), "").replace(open_mark(MARKER), "")), left
+
+
+def test_date_and_list_of_a_person_are_no_recalled_text() -> None:
+    assert find_recalled_spans("## 2026-03-02\n- I went to the market") == []

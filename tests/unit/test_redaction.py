@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoranda.errors import InvalidInput
-from memoranda.redaction import DEFAULT_PATTERNS, Redactor, holds_secret, may_hold_secret, redact_secrets
+from memoranda.redaction import DEFAULT_PATTERNS, Redactor, find_secrets, holds_secret, may_hold_secret, redact_secrets
 from memoranda.types import JSON
 from tests.unit.secret_cases import keeps_out, read_benign, read_said, read_secrets
 
@@ -224,3 +224,22 @@ def test_finding_secrets_is_fast_for_any_text(piece: str) -> None:
     started = time.process_time()
     holds_secret(piece * (20_000 // len(piece)))
     assert time.process_time() - started < 3
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        ("Sign-in omar / Blue#Fox12", "Blue#Fox12"),
+        ("Spotify: omar@y.org / Fox2Fox2", "Fox2Fox2"),
+        ('The passphrase "seven green kites sing" opens it.', "seven green kites sing"),
+    ],
+)
+def test_password_after_a_slash_or_in_quotes_is_found(text: str, secret: str) -> None:
+    assert [text[start:end] for start, end in find_secrets(text)] == [secret]
+
+
+@pytest.mark.parametrize(
+    "text", ["Login page / start page2 is slow.", "Write to a@x.org / b@y.org.", "user guide / part 2"]
+)
+def test_words_after_a_slash_are_no_password(text: str) -> None:
+    assert not find_secrets(text)

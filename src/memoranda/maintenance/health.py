@@ -162,7 +162,10 @@ def _compare_partition(store: Store, partitions: Partitions, key: PartitionKey, 
     import numpy as np
 
     owner = f"tenant {key.tenant}, {f'user {key.user}' if key.user else 'no user'}"
-    rows = list(store.rows(key, None, generation))
+    try:
+        rows = list(store.rows(key, None, generation))
+    except Incompatible as error:
+        return [f"the index cannot be built ({owner}): {error}"]
     vectors = {row.id: np.frombuffer(row.vector, "<f4") for row in rows if row.vector and len(row.vector) % 4 == 0}
     # Written so that a NaN fails.
     bad = [str(i) for i, vector in vectors.items() if not abs(float(np.linalg.norm(vector)) - 1) < _NORM_TOLERANCE]

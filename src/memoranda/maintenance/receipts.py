@@ -93,11 +93,9 @@ class Receipts:
         row = {
             "id": receipt.id,
             "tenant": self._tenant,
-            "user": receipt.user or "",
-            "at": to_micros(receipt.at),
             "receipt": text,
             "signature": signature,
-            "finished": int(not any(_is_in_files(each) for each in receipt.stores)),
+            **_columns(receipt),
         }
         tx.upsert(receipts, [row], key=("id",), update=("receipt", "signature", "finished"))
         rows = [
@@ -186,14 +184,22 @@ def finish_receipts(store: Store, key: DatabaseKey) -> None:
 
 def find_receipt_problems(store: Store, key: DatabaseKey) -> list[str]:
     """Return what is wrong with the receipts of all tenants, one sentence each."""
-    query = select(_R.id, _R.tenant, _R.receipt, _R.signature)
+    query = select(_R.id, _R.tenant, _R.receipt, _R.signature, _R.user, _R.at, _R.finished)
     missing = select(func.count(_T.receipt.distinct())).where(_T.receipt.not_in(select(_R.id)))
     rows, removed = store.read(lambda tx: (tx.execute(query).all(), tx.execute(missing).scalar_one()), tenant=ANY)
     problems = [f"{removed} receipts were removed: their tombstones are left"] if removed else []
-    for receipt_id, tenant, text, signature in rows:
+    for receipt_id, tenant, text, signature, user, at, finished in rows:
         if not compare_digest(key.sign("receipt", [tenant, text]), bytes(signature)):
             problems.append(f"receipt {receipt_id} was changed after it was signed, or the key is another one")
+        elif _columns(_from_text(text, signature)) != {"user": user, "at": at, "finished": finished}:
+            problems.append(f"receipt {receipt_id} has another user, time or state in its row than it was signed with")
     return problems
+
+
+def _columns(receipt: ForgetReceipt) -> dict[str, str | int]:
+    """Return what the row of a receipt repeats of it, to be searched by."""
+    finished = int(not any(_is_in_files(each) for each in receipt.stores))
+    return {"user": receipt.user or "", "at": to_micros(receipt.at), "finished": finished}
 
 
 def _finished(place: StoreReceipt) -> StoreReceipt:

@@ -122,7 +122,8 @@ def find_same_question(partition: Partition, parsed: ParsedQuery) -> IntArray:
         return asked[:0]
     timeline = partition.timeline()
     positions = timeline.positions(asked)
-    return asked[(positions >= 0) & (timeline.dialogue[positions] == 0)]
+    outside: IntArray = asked[(positions >= 0) & (timeline.dialogue[positions] == 0)]
+    return outside
 
 
 def repeats_question(content: str, question: str) -> bool:

@@ -161,7 +161,9 @@ def _explain_not_indexed(store: Store, memory: Memory) -> WhyNot:
             return WhyNot(memory.id, reason, step="merged", superseded_by=by, since=memory.archived_at)
         cause = store.read(lambda tx: read_archive_reason(tx, memory.id), tenant=memory.tenant)
         who = f"by upkeep ({cause})" if cause else "by a call of archive()"
-        reason = f"it was archived on {_date(memory.archived_at)} {who}: restore() returns it to recall"
+        ended = memory.superseded_by is not None
+        back = f"it also ended{_name_successor(by, ', replaced by ')}" if ended else "restore() returns it to recall"
+        reason = f"it was archived on {_date(memory.archived_at)} {who}: {back}"
         return WhyNot(memory.id, reason, step="archived", superseded_by=by, since=memory.archived_at)
     if memory.quarantined_at is not None:
         reason = f"it is quarantined since {_date(memory.quarantined_at)}: release it, or discard it"

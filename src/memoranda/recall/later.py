@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 
 from memoranda.storage.base import Store
 from memoranda.storage.claim_resolution import BY_MEANING, CONTRADICTS, FOLLOWS, SUPERSEDES
-from memoranda.storage.claims import DISPUTED, FOLLOWED, claims_in, enders_of
+from memoranda.storage.claims import DISPUTED, FOLLOWED, TAKEN_BACK, claims_in, claims_of, enders_of
 from memoranda.storage.lifecycle import read_followers, read_opposed
 from memoranda.storage.past import TimeView
 from memoranda.types import Hit, Memory, Scope
@@ -167,8 +167,15 @@ def put_newer_first(
 
 
 def _counts(memory: Memory, view: TimeView) -> bool:
-    hidden = memory.archived_at is not None or memory.quarantined_at is not None or memory.has_expired(view.latest)
-    return not hidden and (view.known_at is None or memory.recorded_at <= view.known_at)
+    if memory.archived_at is not None or memory.quarantined_at is not None or memory.has_expired(view.latest):
+        return False
+    return not _is_taken_back(memory) if view.known_at is None else memory.recorded_at <= view.known_at
+
+
+def _is_taken_back(memory: Memory) -> bool:
+    """Return whether its speaker took back all that a memory claims: it says nothing about what was said before."""
+    made = claims_of(memory)
+    return bool(made) and all(claim.get(TAKEN_BACK) for claim in made)
 
 
 def is_true_at(memory: Memory, moment: datetime) -> bool:

@@ -11,7 +11,7 @@ from memoranda.messages.message import Message, text_of
 from memoranda.remember.base import Candidate, Entity, Feature, KnownTexts, NoKnownTexts, Utterance, Verdict
 from memoranda.remember.claims import find_claims
 from memoranda.remember.entities import find_entities
-from memoranda.remember.gate import DialogueContext, dialogue_context, judge
+from memoranda.remember.gate import DialogueContext, dialogue_context, judge, question_in, with_question
 from memoranda.remember.importance import combine_features, find_features
 from memoranda.storage.claims import CLAIMS, VOICE, Claim
 from memoranda.types import JSON, MemoryType
@@ -40,12 +40,15 @@ def extract(
 
 
 def extract_each(
-    utterances: Sequence[Utterance], known: KnownTexts | None = None, *, importance: float | None = None
+    utterances: Sequence[Utterance],
+    known: KnownTexts | None = None,
+    *,
+    importance: float | None = None,
+    question: str = "",
 ) -> Iterator[list[Candidate | Verdict]]:
-    """Yield the candidates and verdicts of each utterance."""
+    """Yield the candidates and verdicts of each utterance; `question` is what was asked before the first one."""
     people, prompts = (u.speaker for u in utterances), (u.text for u in utterances if u.role == "system")
-    context = no_question = dialogue_context(people, prompts)
-    after_question = replace(context, after_question=True)
+    context = replace(dialogue_context(people, prompts), question=question)
     texts = NoKnownTexts() if known is None else known
     for utterance in utterances:
         found: list[Candidate | Verdict] = []
@@ -53,10 +56,12 @@ def extract_each(
             if isinstance(piece, Verdict):
                 found.append(piece)
                 continue
-            found.append(extract_candidate(piece, context, texts.novelty(piece), importance))
-            texts.add(piece)
+            candidate = extract_candidate(piece, context, texts.novelty(piece), importance)
+            content = with_question(piece, context)
+            found.append(replace(candidate, content=content))
+            texts.add(replace(piece, text=content))
         yield found
-        context = after_question if utterance.text.rstrip().endswith("?") else no_question
+        context = replace(context, question=question_in(utterance.text))
 
 
 def extract_candidate(

@@ -16,7 +16,7 @@ from memoranda.redaction import default_redactor, find_secrets
 from memoranda.remember.base import KnownMatch, KnownTexts, Rule, Utterance, Verdict
 from memoranda.remember.echoes import merge_spans
 from memoranda.remember.lexicon import CHANGE_TAKEN_BACK, TAKEN_BACK
-from memoranda.remember.small_talk import is_bare_answer, is_brief_statement, is_noise
+from memoranda.remember.small_talk import is_bare_answer, is_brief_statement, is_noise, names_by_emoji
 from memoranda.shown_ids import IdText
 from memoranda.text import Span, first_content_words, first_words, has_content, is_name_of, sentence_spans, words_of
 from memoranda.types import Status
@@ -36,6 +36,8 @@ _ABOUT_SECRET: Final = 7
 """Words before a secret that belong to it: "the password of my bank account is"."""
 _SAYS_MORE: Final = 4
 """Content words that make a sentence worth keeping without its secret."""
+_MAX_QUESTION: Final = 200
+"""How many characters of a question are kept with its answer."""
 _MAX_REASON: Final = 80
 """How many characters of a known text a reason repeats."""
 _SHINGLE: Final = 5
@@ -52,8 +54,8 @@ class DialogueContext:
     """The people in it, in lower case, first names and last names apart."""
     instructions: frozenset[tuple[str, ...]] = frozenset()
     """The word runs of the system prompts."""
-    after_question: bool = False
-    """Whether the turn before was a question: a single word can then be an answer."""
+    question: str = ""
+    """What the turn before asked: a single word can then be an answer."""
 
 
 def dialogue_context(names: Iterable[str], system_prompts: Iterable[str]) -> DialogueContext:
@@ -61,6 +63,21 @@ def dialogue_context(names: Iterable[str], system_prompts: Iterable[str]) -> Dia
     people = {word.lower() for name in set(names) for word in words_of(name)}
     runs = {run for prompt in system_prompts for run in _shingles(prompt)}
     return DialogueContext(frozenset(people - {"user", "assistant", "tool"}), frozenset(runs))
+
+
+def question_in(text: str) -> str:
+    """Return the question that a text ends with; empty when it ends with none."""
+    if not text.rstrip().endswith("?"):
+        return ""
+    start, end = sentence_spans(text)[-1]
+    return text[start:end].strip()[-_MAX_QUESTION:]
+
+
+def with_question(utterance: Utterance, context: DialogueContext) -> str:
+    """Return what an utterance says: with the question before it, if it would say nothing without."""
+    if not context.question or _check_content(utterance, replace(context, question="")) is None:
+        return utterance.text
+    return f"{context.question} {utterance.text}"
 
 
 def judge(utterance: Utterance, context: DialogueContext, known: KnownTexts) -> Iterator[Utterance | Verdict]:
@@ -84,7 +101,7 @@ def _check(utterance: Utterance, context: DialogueContext, known: KnownTexts) ->
     return (
         _check_system_prompt(utterance, context)
         or _check_content(utterance, context)
-        or check_duplicate(utterance, known)
+        or check_duplicate(replace(utterance, text=with_question(utterance, context)), known)
     )
 
 
@@ -213,15 +230,15 @@ def _says_something(utterance: Utterance, context: DialogueContext) -> bool:
     text = utterance.text
     if has_content(text, context.names) or find_mentions(text, utterance.said_at):
         return True
-    if TAKEN_BACK.search(text) or CHANGE_TAKEN_BACK.fullmatch(text):
+    if TAKEN_BACK.search(text) or CHANGE_TAKEN_BACK.fullmatch(text) or names_by_emoji(text):
         return True
-    return is_brief_statement(text, context.names) or (context.after_question and is_bare_answer(text))
+    return is_brief_statement(text, context.names) or (context.question != "" and is_bare_answer(text))
 
 
 def _is_complete(text: str, words: Sequence[str], context: DialogueContext) -> bool:
     """Return whether a word or two mean something: an answer, "He died.", "Divorced.", but not "the contract"."""
     content = [word for word in first_content_words(text) if not is_name_of(word, context.names)]
-    if context.after_question or len(content) >= 2 or is_brief_statement(text, context.names):
+    if context.question or len(content) >= 2 or is_brief_statement(text, context.names) or names_by_emoji(text):
         return True
     if not content or is_noise(content[0]):
         return False

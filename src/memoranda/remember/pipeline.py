@@ -27,7 +27,14 @@ from memoranda.remember.base import Candidate, NoKnownTexts, Utterance, Verdict
 from memoranda.remember.duplicates import KnownTextIndex, tells_what_happened
 from memoranda.remember.echoes import merge_spans
 from memoranda.remember.extraction import extract_candidate, extract_each, only_candidates, rate_importance, to_notes
-from memoranda.remember.gate import DialogueContext, check_duplicate, mask_message_fields, mask_secrets, reject
+from memoranda.remember.gate import (
+    DialogueContext,
+    check_duplicate,
+    mask_message_fields,
+    mask_secrets,
+    question_in,
+    reject,
+)
 from memoranda.remember.known import Known, KnownFinder, utterance_of_memory
 from memoranda.remember.model_reader import RETRIED, ModelAnswer, ModelReader, read_queued
 from memoranda.remember.new_memory import (
@@ -46,7 +53,8 @@ from memoranda.remember.quarantine import screen
 from memoranda.remember.updates import UpdateFinder
 from memoranda.storage.add import to_memory
 from memoranda.storage.base import Store
-from memoranda.storage.changes import AppendMessage, Change, NewMemory, StoredTurn
+from memoranda.storage.changes import AppendMessage, Change, NewMemory, StoredMessage, StoredTurn
+from memoranda.storage.message_log import read_last_message
 from memoranda.storage.write import Duplicates, MemoryWrite, Recheck
 from memoranda.text import Span, clean_text, first_words
 from memoranda.types import JSON, Memory, Outcome, Outcomes, Progress, Scope
@@ -60,6 +68,8 @@ _NO_DIALOGUE: Final = DialogueContext()
 _NOT_ANSWERED: Final = "the model has not answered yet"
 _CLOCKS_DIFFER: Final = timedelta(minutes=1)
 """By how much a message may be dated after it was stored without a word about it: clocks differ."""
+_ANSWER_WORDS: Final = 4
+_ANSWERED_WITHIN: Final = timedelta(days=1)
 DATED_IN_FUTURE: Final = "dated in the future"
 """The key in the notes for the time that a message was dated with, when that lies after the time it was stored."""
 
@@ -160,10 +170,22 @@ class RememberPipeline:
     def _extract(self, utterances: Sequence[Utterance], known: Known, options: WriteOptions) -> list[Extracted]:
         """Return the candidates and verdicts of each utterance. A plain text does not go through the gate."""
         judged = [utterance for utterance in utterances if self._is_judged(utterance, options)]
-        found = iter(extract_each(judged, known.texts, importance=options.importance))
+        question = self._find_question(judged[0], options.scope) if judged else ""
+        found = iter(extract_each(judged, known.texts, importance=options.importance, question=question))
         return [
             next(found) if self._is_judged(each, options) else self._keep(each, known, options) for each in utterances
         ]
+
+    def _find_question(self, first: Utterance, scope: Scope) -> str:
+        """Return what somebody else asked right before the first message of a call, if that is short as answers are."""
+        if len(first_words(first.text, _ANSWER_WORDS + 1)) > _ANSWER_WORDS:
+            return ""
+        last = self._store.read(lambda tx: read_last_message(tx, scope), tenant=scope.tenant)
+        if last is None or first.message is None or _same_speaker(last, first.message):
+            return ""
+        return (
+            question_in(last.content or "") if timedelta(0) <= first.said_at - last.said_at <= _ANSWERED_WITHIN else ""
+        )
 
     def _keep(self, utterance: Utterance, known: Known, options: WriteOptions) -> Extracted:
         """Return what becomes of an utterance that does not go through the gate: a text may be a duplicate."""
@@ -292,6 +314,10 @@ def _parse(content: Content, options: WriteOptions, key: str | None) -> Utteranc
     said_at = min(message.timestamp, options.now)
     owner = speaker if role == "user" else owner  # what Ana says about "the user" is about Ana
     return Utterance(message.message_id, role, speaker, said_at, text, (0, len(text)), message, key, owner)
+
+
+def _same_speaker(stored: StoredMessage, message: Message) -> bool:
+    return (stored.role, stored.speaker or stored.role) == (message.role, message.name or message.role)
 
 
 def _mask_message(message: Message) -> Message:

@@ -48,7 +48,23 @@ _SET_PHRASES: Final = re.compile(
     r"\b(?:got it|get it|get that|on it|so do i|me too|you know|a lot|so much|long time"
     r"|(?:i do|i did|we do|i will|we will|i'm in|done|ready)$)\b"
 )
-_ANSWERS: Final = _set("yes yeah yep yup no nope nah never always both neither none sometimes once twice nothing")
+_ANSWERS: Final = _set(
+    "yes yeah yep yup no nope nah never always both neither none sometimes once twice nothing not do don't did "
+    "didn't am was will won't have haven't can can't same all any most often rarely everything mine ours over "
+    "better worse still"
+)
+_POLITE: Final = _set(
+    "thanks thank thx hi hello hey bye goodbye sorry welcome haha hahaha lol omg wow you your problem worries"
+)
+_SHORT: Final = 4
+_SIGNED: Final = re.compile(r"\w[+−%°#-](?!\w)")
+"""A grade, a blood group, a temperature: "A+"."""
+_EMOJI_OBJECT: Final = re.compile(
+    r"\b(?:i|we|he|she|they|my|our)\b(?:\s+[\w'’]+){1,4}\s*"
+    r"[\U0001F32D-\U0001F37F\U0001F3A0-\U0001F3FA\U0001F400-\U0001F43F\U0001F680-\U0001F6C5\U0001F950-\U0001F96F\U0001F980-\U0001F9CB]"
+    r"|\b(?:i|we|he|she|they)(?:['’]m|['’]s|\s+\w+)?\s+(?:feel|feels|felt|feeling)\s*[\U0001F300-\U0001FAFF]",
+    re.I,
+)
 
 
 def is_brief_statement(text: str, names: Collection[str] = ()) -> bool:
@@ -57,9 +73,16 @@ def is_brief_statement(text: str, names: Collection[str] = ()) -> bool:
 
 
 def is_bare_answer(text: str) -> bool:
-    """Return whether a text is a yes, a no or how often, which means something after a question."""
+    """Return whether a short text says yes, no, how often or how much, which means something after a question."""
     words = _words(text)
-    return 0 < len(words) <= 2 and _ANSWERS.issuperset(words)
+    if not 0 < len(words) <= _SHORT or not _POLITE.isdisjoint(words):
+        return False
+    return not _ANSWERS.isdisjoint(words) or _SIGNED.search(text) is not None
+
+
+def names_by_emoji(text: str) -> bool:
+    """Return whether a picture stands for a word: "I like 🍕", but not "I agree 👍"."""
+    return _EMOJI_OBJECT.search(text) is not None
 
 
 def is_noise(word: str) -> bool:

@@ -38,10 +38,12 @@ def misplaced_claims(tx: ReadTransaction) -> list[int]:
 
 
 def _misplaced(tx: ReadTransaction, ids: Sequence[int], dropped: Collection[int]) -> Iterator[int]:
-    known: dict[int, set[tuple[int, bytes]]] = {}
+    known: dict[int, set[tuple[int, object]]] = {}
     columns = (claims.c.memory_id, claims.c.position, claims.c.slot)
     for memory_id, position, slot in tx.execute(select(*columns).where(claims.c.memory_id.in_(ids))):
-        known.setdefault(memory_id, set()).add((position, bytes(slot)))
+        known.setdefault(memory_id, set()).add(
+            (position, bytes(slot) if isinstance(slot, bytes | memoryview) else slot)
+        )
     for memory_id, made in _claims_of_notes(tx, [each for each in ids if each not in dropped]):
         if made != known.get(memory_id, set()):
             yield memory_id

@@ -199,11 +199,14 @@ def index_row(row: Sequence[Any]) -> IndexRow:
     texts = all(value is None or isinstance(value, str) for value in (agent, session, speaker, terms))
     if not (texts and isinstance(start, int) and isinstance(recorded, int) and isinstance(vector, bytes | None)):
         raise Incompatible(f"memory {memory_id} is damaged: restore a backup")
-    return IndexRow(
-        memory_id, agent or None, session or None, speaker, start / _MICROS,
-        _seconds(end), _seconds(expiry), recorded / _MICROS, (true_from or start) / _MICROS, _seconds(known_end),
-        terms or "", vector,
-    )  # fmt: skip
+    try:
+        return IndexRow(
+            memory_id, agent or None, session or None, speaker, start / _MICROS,
+            _seconds(end), _seconds(expiry), recorded / _MICROS, (true_from or start) / _MICROS, _seconds(known_end),
+            terms or "", vector,
+        )  # fmt: skip
+    except TypeError as error:  # a time that is no number
+        raise Incompatible(f"memory {memory_id} is damaged: restore a backup") from error
 
 
 def _seconds(micros: object) -> float:

@@ -83,3 +83,14 @@ def test_later_leaves_out_what_began_after_the_time_asked_for(manager: MemoryMan
 
     assert later(said + timedelta(days=3)) == [[]]
     assert later(clock.now) == [["My favourite colour is green."]]
+
+
+def test_what_was_taken_back_is_not_said_later_of_what_holds(manager: MemoryManager, clock: FakeClock) -> None:
+    _say(manager, clock, "I work at Volvo.")
+    clock.advance(days=1)
+    for text in ("I left Volvo and joined Saab.", "Scratch that, I was joking."):
+        clock.advance(minutes=1)
+        manager.remember(Message("user", text, timestamp=clock.now), user="ana")
+    hits = {hit.content: hit for hit in manager.recall("Where do I work?", user="ana")}
+    assert hits["I work at Volvo."].later == ()
+    assert [later.content for later in hits["I left Volvo and joined Saab."].later] == ["Scratch that, I was joking."]

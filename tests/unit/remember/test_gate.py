@@ -71,11 +71,27 @@ def test_short_statement_is_kept_and_no_small_talk(text: str) -> None:
     assert not is_small_talk(text)
 
 
-@pytest.mark.parametrize("answer", ["No.", "Never!", "Yes"])
+@pytest.mark.parametrize("answer", ["No.", "Never!", "Yes", "Yes, always.", "Not any more.", "Oh, I do."])
 def test_bare_answer_is_kept_after_a_question_only(answer: str) -> None:
     found = extract([message("Do you smoke?", name="Bo"), message(answer)])
-    assert [each.content for each in only_candidates(found)] == ["Do you smoke?", answer]
+    assert [each.content for each in only_candidates(found)] == ["Do you smoke?", f"Do you smoke? {answer}"]
     assert rule_for(answer) == "greeting"
+
+
+@pytest.mark.parametrize("text", ["Thanks!", "Haha, no problem.", "Hello you!"])
+def test_pleasantry_after_a_question_is_rejected(text: str) -> None:
+    found = extract([message("Do you smoke?", name="Bo"), message(text)])
+    assert [each.rule for each in found if isinstance(each, Verdict)] == ["greeting"]
+
+
+@pytest.mark.parametrize("text", ["I love 🍜", "We have a 🐈", "I feel 😞 about it"])
+def test_picture_that_stands_for_a_word_is_content(text: str) -> None:
+    assert rule_for(text) is None
+
+
+@pytest.mark.parametrize("text", ["I see 👍", "I know 😂", "Thank you ❤️", "Great 🎉"])
+def test_picture_beside_a_pleasantry_is_none(text: str) -> None:
+    assert rule_for(text) in ("greeting", "fragment")
 
 
 def test_greeting_with_only_a_name_is_rejected() -> None:

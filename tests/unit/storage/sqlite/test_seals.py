@@ -99,3 +99,13 @@ def test_repair_keeps_an_edit_and_says_so(file: Path) -> None:
         assert "1 rows that another program changed were kept as they are" in report.done
         assert report.remaining == ()
         assert memory.check().problems == ()
+
+
+def test_check_names_a_value_of_another_type(file: Path) -> None:
+    _edit(file, "UPDATE claims SET slot = 'ana/city'")
+    _edit(file, "UPDATE memories SET valid_from = 'soon' WHERE id = 2")
+    _edit(file, "UPDATE memories SET true_from = 'soon' WHERE id = 3")
+    with _open(file) as memory:
+        problems = memory.check().problems
+        assert [each for each in problems if "wrong claims" in each]
+        assert [each for each in problems if "memory 2 is damaged" in each]
