@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import cache
 from importlib.metadata import version
 from typing import Any
 
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.routing import BaseRoute
 
 from memoranda.embedding.base import Embedder
 from memoranda.errors import MemorandaError
@@ -95,7 +97,20 @@ def build_app(
         clock: A clock to use instead of the system's.
     """
     services, metrics = Services(config, memory, embedder=embedder, clock=clock), Metrics()
-    app = FastAPI(
+    app = _new_app()
+    app.state.config, app.state.services, app.state.metrics = config, services, metrics
+    app.router.routes += _routes()
+    app.add_exception_handler(MemorandaError, errors.handle_error)
+    app.add_exception_handler(IndexError, errors.handle_index_error)
+    app.add_exception_handler(RequestValidationError, errors.handle_validation_error)
+    app.add_exception_handler(HTTPException, errors.handle_http_exception)
+    app.add_middleware(Guard, config=config, services=services, metrics=metrics)
+    app.openapi = lambda: _build_openapi(app)  # type: ignore[method-assign]
+    return app
+
+
+def _new_app() -> FastAPI:
+    return FastAPI(
         title="Memoranda",
         summary="Memory for AI agents",
         version=version("memoranda"),
@@ -106,21 +121,18 @@ def build_app(
         separate_input_output_schemas=False,
         generate_unique_id_function=lambda route: route.name,
     )
-    app.state.config, app.state.services, app.state.metrics = config, services, metrics
+
+
+@cache
+def _routes() -> list[BaseRoute]:
+    """Return the routes of every application of this process: FastAPI takes longer for them than for all the rest."""
+    app = _new_app()
+    own = len(app.routes)
     for resource in _RESOURCES:
         app.include_router(resource.routes)
-    app.include_router(mem0.routes)
-    app.include_router(memory_stores.routes)
-    app.include_router(status.open_routes)
-    app.include_router(docs.routes)
-    app.include_router(dashboard.routes)
-    app.add_exception_handler(MemorandaError, errors.handle_error)
-    app.add_exception_handler(IndexError, errors.handle_index_error)
-    app.add_exception_handler(RequestValidationError, errors.handle_validation_error)
-    app.add_exception_handler(HTTPException, errors.handle_http_exception)
-    app.add_middleware(Guard, config=config, services=services, metrics=metrics)
-    app.openapi = lambda: _build_openapi(app)  # type: ignore[method-assign]
-    return app
+    for routes in (mem0.routes, memory_stores.routes, status.open_routes, docs.routes, dashboard.routes):
+        app.include_router(routes)
+    return app.routes[own:]
 
 
 @asynccontextmanager
