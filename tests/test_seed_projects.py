@@ -432,7 +432,8 @@ class TestAgents:
         assert record["timestamp"] == record["recorded_at"] == record.recorded_at.isoformat()
         manager.save_execution_record("writer", {"timestamp": "noon", "agent_id": "eve", "record_id": "x", "tries": 2})
         own = manager.get_execution_records("writer")[0]
-        assert (own["timestamp"], own["tries"], own["agent_id"], own["record_id"]) == ("noon", 2, "writer", own.id)
+        assert (own["record"]["timestamp"], own["tries"]) == ("noon", 2)
+        assert (own["timestamp"], own["agent_id"], own["record_id"]) == (own["recorded_at"], "writer", own.id)
         assert own.get("output") is None
         assert "output" not in own
 

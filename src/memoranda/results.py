@@ -99,9 +99,8 @@ class ExecutionRecord(DictRecord):
 
     def __post_init__(self) -> None:
         DictRecord.__post_init__(self)
-        # A field of the record is read as it was saved, but no record says whose it is.
-        whose = {name: self[name] for name in ("record_id", "agent_id", "workflow_id", "session_id")}
-        dict.update(self, {**self["record"], **whose})
+        # What the store says about a record comes first: no record says whose it is, or when it was written.
+        dict.update(self, {**self["record"], **self})
 
     @property
     def record_id(self) -> str:

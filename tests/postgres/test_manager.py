@@ -23,6 +23,7 @@ _FILES = frozenset(("path", "tmp_path"))
 AUDIT_KEY = "a key for the tests of PostgreSQL"
 _MODULES = [
     "test_seed_projects",
+    "unit.manager.test_lists",
     "unit.manager.test_manager",
     "unit.storage.test_isolation",
     "unit.recall.test_facts",

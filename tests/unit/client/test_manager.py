@@ -87,7 +87,7 @@ def test_conversation_is_one_object_with_the_servers_messages(manager: MemoryMan
             "bye",
         ]
         assert len(other.get_memory("writer")) == 0
-    conversation.delete([0, -1])
+    conversation.delete([0, 2])
     assert [each.content for each in conversation.get_messages()] == ["hi"]
     with pytest.raises(IndexError):
         conversation.delete(5)
@@ -125,8 +125,9 @@ def test_session_behaves_like_the_embedded_one(manager: MemoryManager) -> None:
         assert [each.content for each in manager.get_conversation_history("campaign")] == ["ready"]
         assert session.get_session_summary().metadata == {"team": "red"}
     assert session.end_session().conversation_messages == 1
+    assert session.get_session_summary() == session.end_session()
     with pytest.raises(Closed, match="create_session"):
-        session.get_session_summary()
+        session.get_conversation_history()
     assert [each.id for each in manager.get_execution_records("writer")] == [record]
     assert manager.get_execution_records(workflow="campaign", limit=1)[0]["duration_ms"] == 5
     assert manager.get_execution_stats("writer").count == 1
