@@ -18,6 +18,7 @@ import json
 import platform
 import shutil
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -95,6 +96,13 @@ class Run:
         return float(json.loads(done.read_text())["ms_per_message"])
 
 
+def take_every(step: int, questions: QuestionSet) -> QuestionSet:
+    """Return the set with every so many-th question that has evidence; all questions for 1."""
+    if step == 1:
+        return questions
+    return replace(questions, questions=[each for each in questions.questions if each.gold][::step])
+
+
 def measure(options: argparse.Namespace) -> dict[str, Any]:
     """Run everything that the options ask for, and return the results as JSON data."""
     run = Run(options)
@@ -107,7 +115,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         "settings": {"Memoranda": "remember(messages with speaker, session and time), recall(now=asked at)"},
     }
     for name in options.sets:
-        questions = load(name, options.data)
+        questions = take_every(options.every, load(name, options.data))
         systems: dict[str, Any] = {}
         for mode in options.modes:
             systems[f"Memoranda, {mode}"] = score(questions, run.answers(questions, mode)) | {
@@ -143,6 +151,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         choices=tuple(PEERS),
         help="systems to compare with, on LoCoMo and on user turns",
     )
+    parser.add_argument("--every", type=int, default=1, help="ask only every so many-th question: for slow modes")
     parser.add_argument("--ablation", action="store_true", help="also with each arm, boost and rule off")
     parser.add_argument(
         "--cache", type=Path, default=BENCHMARKS.parent / ".bench" / "vectors", help="folder of cached vectors"
