@@ -57,7 +57,7 @@ def back_up(
         progress: Called with (done, total).
     """
     if target.exists() and not force:
-        raise Conflict(f"{target} exists: choose another name, or replace it with force")
+        raise Conflict(f"{target} exists: choose another name, or replace it with force (on the command line, --force)")
     with translate_driver_errors(str(target)):
         target.parent.mkdir(parents=True, exist_ok=True)
         with atomic_replace(target) as temporary:
@@ -116,7 +116,9 @@ def restore(
     key = key or backup_key
     found = inspect(backup, backup_key)
     if database.exists() and not force:
-        raise Conflict(f"{database} exists: restore to another path, or replace it with force")
+        raise Conflict(
+            f"{database} exists: restore to another path, or replace it with force (on the command line, --force)"
+        )
     with translate_driver_errors(str(database)):
         database.parent.mkdir(parents=True, exist_ok=True)
         lock = lock_of(database)
