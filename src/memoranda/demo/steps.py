@@ -232,10 +232,10 @@ def _quoted(recall: Recall, evidence: Evidence | None, label: str = "") -> Itera
 
 
 def _sentence(text: str, words: str) -> str:
-    """Return the sentence with these words, of a long one the part that ends with them; the first where none has them."""
+    """Return the sentence with these words, of a long one the part that ends with them; else the first one."""
     sentences = re.split(r"(?<=[.?]) ", text)
     found = next((each for each in sentences if words in each), sentences[0])
-    if words not in found[:_QUOTED]:
+    if words in found and words not in found[:_QUOTED]:
         end = found.index(words) + len(words)
         found = f"… {found[max(0, end - _QUOTED + 4) : end].partition(' ')[2]} …"
     return one_line(found, _QUOTED)
