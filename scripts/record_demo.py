@@ -63,9 +63,9 @@ def _class(line: str) -> str:
         return "p"
     if re.match(r"\d\. ", line):
         return "h"
-    if re.match(r" [\d– ] \S.*\?( \(found by .*\))?$", line):
+    if re.match(r"   [^\s:][^:]*\?$", line):
         return "q"
-    return "d" if re.match(r"   (In front|With part|Median time)", line) else "n"
+    return "d" if re.match(r"   (Of \d|Not among|Median time)", line) else "n"
 
 
 def recorded_lines(svg: str) -> list[str]:

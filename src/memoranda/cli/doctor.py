@@ -178,7 +178,9 @@ def _check_database(options: CommandOptions) -> Iterator[Finding]:
         yield from _check_server(options)
         return
     if not file.exists():
-        yield Finding("database", "note", f"{file} does not exist", "create it with `memoranda init`, or choose --db")
+        # A name that was typed is a mistake; the configured one is created by the first command that stores.
+        advice = "create it with `memoranda init`, or choose --db"
+        yield Finding("database", "note" if options.db is None else "problem", f"{file} does not exist", advice)
         return
     yield from _check_access(file)
     yield from _check_space(file)

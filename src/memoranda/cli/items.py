@@ -10,6 +10,7 @@ import typer
 
 from memoranda.cli.options import READ, WRITE, CommandOptions, command
 from memoranda.cli.output import fields_table, hint, make_group, message, print_result, table
+from memoranda.cli.recall import describe_scope
 from memoranda.display import plural
 from memoranda.errors import InvalidInput, NotFound
 from memoranda.results import NameActivity
@@ -120,7 +121,9 @@ def list_agents(options: CommandOptions, limit: Limit = 100, after: After = "") 
     """List the agents that have memories, by name."""
     with options.open_manager() as manager:
         found = manager.agents(limit, after, user=options.read_scope["user"])
+        others = describe_scope(manager, options)
     print_names(options, found, "agent", limit)
+    hint(others, options.as_json)
 
 
 def list_session_names(options: CommandOptions, limit: Limit = 100, after: After = "") -> None:
@@ -128,7 +131,9 @@ def list_session_names(options: CommandOptions, limit: Limit = 100, after: After
     with options.open_manager() as manager:
         scope = options.read_scope
         found = manager.sessions(limit, after, agent=scope["agent"], user=scope["user"])
+        others = describe_scope(manager, options)
     print_names(options, found, "session", limit)
+    hint(others, options.as_json)
 
 
 def print_names(options: CommandOptions, found: list[NameActivity], what: str, limit: int) -> None:

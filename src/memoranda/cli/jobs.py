@@ -10,7 +10,7 @@ from memoranda.cli.options import STORE, CommandOptions, command
 from memoranda.cli.output import make_group, message, print_result, table
 from memoranda.display import plural
 
-jobs = make_group("Order long work in pieces, and do it in any number of processes.")
+jobs = make_group("Do long work in pieces, in several processes.")
 
 
 def add_job(

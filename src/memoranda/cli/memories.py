@@ -118,7 +118,10 @@ def edit(
             expected_version=expected_version,
             **options.read_scope,
         )
-    print_result(memory, options.as_json, lambda: memories_table([memory]))
+    given = {"type": kind, "source": source, "importance": importance, "metadata": metadata}
+    shown = [f"{name} {value}" for name, value in given.items() if value is not None]
+    changed = message(", ".join([f"changed to version {memory.version}", *shown]))
+    print_result(memory, options.as_json, lambda: memories_table([memory]), changed)
 
 
 def forget(
@@ -197,11 +200,13 @@ def _read_receipts(path: Path) -> list[ForgetReceipt]:
 
 def _print_receipt(receipt: ForgetReceipt, as_json: bool, note: str | None = None) -> None:
     columns = ("store", "status", "count", "detail")
-    pending = "would be erased" if receipt.dry_run else "pending"
-    rows = (
-        (store.store, pending if store.status == "pending" else store.status, store.count, store.detail)
-        for store in receipt.stores
-    )
+    rows = [(store.store, store.status, store.count, store.detail) for store in receipt.stores]
+    if receipt.dry_run:  # nothing is erased yet; a place that holds nothing of it is left out
+        rows = [
+            (name, "would be erased" if status in ("erased", "pending") else status, count, detail)
+            for name, status, count, detail in rows
+            if count or detail or status not in ("erased", "pending")
+        ]
     summary = f"{_count(len(receipt.ids))} {'would be erased' if receipt.dry_run else 'erased'}"
     if not receipt.dry_run:
         summary += f", receipt {receipt.id}: {'complete' if receipt.complete else 'NOT complete'}"
@@ -322,9 +327,11 @@ def show_session(options: CommandOptions, workflow: Workflow, limit: Limit = 20)
     """Show the conversation of an open workflow, oldest message first."""
     with options.open_manager() as manager:
         history = manager.get_conversation_history(workflow, limit)
+        if not history and not manager.get_sessions(workflow, 1):
+            raise NotFound(f"no workflow {workflow}: no session of it is open with a message, and none has ended")
     rows = [(item.timestamp.isoformat(timespec="seconds"), item.agent_id, item.role, item.content) for item in history]
     columns = ("at", "agent", "role", "content")
-    none = message(f"workflow {workflow} has no messages", "yellow")
+    none = message(f"no open session of {workflow} has messages; `memoranda session list` shows ended ones", "yellow")
     print_result(history, options.as_json, (lambda: table(columns, rows, wide="content")) if rows else none)
 
 

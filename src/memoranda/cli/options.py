@@ -216,7 +216,13 @@ def with_options(function: Callable[Concatenate[CommandOptions, P], None], share
     @functools.wraps(function)
     def run(**arguments: Any) -> None:
         options = CommandOptions(**{option: arguments.pop(option) for option in shared})
-        function(options, **arguments)  # type: ignore[call-arg]
+        try:
+            function(options, **arguments)  # type: ignore[call-arg]
+        except NotFound as error:
+            if shared is not READ or options.user is not None or options.all_users:
+                raise
+            options.require_database()
+            raise NotFound(f"{error}. It may belong to a user: name one with --user, or add --all-users") from error
 
     # Typer reads the command's options from the signature: those of the function, then the shared ones.
     keyword_only = inspect.Parameter.KEYWORD_ONLY

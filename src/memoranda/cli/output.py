@@ -33,7 +33,7 @@ from memoranda.errors import (
     Unavailable,
 )
 from memoranda.records import Record
-from memoranda.types import JSON, Progress
+from memoranda.types import JSON, Progress, utc_now
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType
@@ -235,7 +235,24 @@ def memories_table(memories: Sequence[Memory], *, with_user: bool = False) -> Re
 
 def _describe_memory(memory: Memory) -> str:
     content = cut(memory.content, _MAX_CONTENT) if len(memory.content) > _MAX_CONTENT else memory.content
-    return content if memory.valid_to is None else f"{content}\n(until {memory.valid_to.date()})"
+    notes = list(_states_of(memory))
+    return f"{content}\n({', '.join(notes)})" if notes else content
+
+
+def _states_of(memory: Memory) -> Iterator[str]:
+    """Name what keeps a memory out of recall, or protects it."""
+    if memory.valid_to is not None:
+        yield f"until {memory.valid_to.date()}"
+    if memory.quarantined_at is not None:
+        yield "in quarantine"
+    if memory.superseded_by is not None:
+        yield f"replaced by {memory.superseded_by}"
+    if memory.archived_at is not None:
+        yield "archived"
+    if memory.has_expired(utc_now()):
+        yield "expired"
+    if memory.pinned:
+        yield "pinned"
 
 
 _MAX_CONTENT: Final = 600

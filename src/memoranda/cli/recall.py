@@ -32,7 +32,14 @@ if TYPE_CHECKING:
     from memoranda.manager.manager import MemoryManager
     from memoranda.results import UserActivity
 
-Query = Annotated[str, typer.Argument(help="The question, in plain words.")]
+
+def _check_question(text: str) -> str:
+    if not text.strip():
+        raise typer.BadParameter("the question is empty")
+    return text
+
+
+Query = Annotated[str, typer.Argument(help="The question, in plain words.", callback=_check_question)]
 MemoryId = Annotated[int, typer.Argument(help="Id of the memory.")]
 Limit = Annotated[int, typer.Option("--limit", "-n", help="Maximum number of results.")]
 Kinds = Annotated[list[str] | None, typer.Option("--type", "-t", help="Only this memory type; can be repeated.")]
@@ -288,10 +295,13 @@ def _replay_view(past: Replay) -> RenderableType:
 
 
 def _why_view(hit: Hit, position: int) -> RenderableType:
-    rows = ((reason_name(score.arm), score.rank or "", f"{score.score:+.3f}", _bar(score.score)) for score in hit.why)
+    total = sum(score.gain for score in hit.why if score.gain > 0) or 1.0
+    strongest = sorted(hit.why, key=lambda score: -score.gain)
+    rows = ((reason_name(each.arm), each.rank or "", *_share(each.gain / total)) for each in strongest)
     fields = fields_table([("position", position), ("score", f"{hit.score:.3f}"), ("content", hit.content)])
-    return stack(fields, table(("found by", "rank", "score", ""), rows))
+    return stack(fields, table(("found by", "rank", "share of the score", ""), rows))
 
 
-def _bar(score: float) -> str:
-    return "█" * min(40, max(1, round(abs(score) * 10)))
+def _share(share: float) -> tuple[str, str]:
+    """Return how much a reason counted, as a number and as a bar; less than nothing speaks against the memory."""
+    return f"{share:.0%}", "█" * min(40, round(share * 30)) if share > 0 else "against it" if share < 0 else ""

@@ -191,6 +191,7 @@ def _print_issued(issued: IssuedKey, as_json: bool) -> None:
     fields = [("id", issued.info.id), ("tenant", issued.info.tenant), ("scopes", ", ".join(issued.info.scopes))]
     print_result(issued, as_json, lambda: fields_table(fields))
     if not as_json:
+        typer.echo("the key, which is shown only this once: copy it now")
         typer.echo(issued.key)  # on its own line, never wrapped, so that it can be copied
 
 

@@ -6,6 +6,7 @@ Everything is printed as plain lines that fit 80 columns, so that a terminal, a 
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,12 +24,14 @@ from rich.text import Text
 
 from memoranda import MemoryManager, Message
 from memoranda.display import one_line, reasons
-from memoranda.types import Hit, Outcome, Recall
+from memoranda.types import Outcome, Recall
 
 USER: Final = "nora-and-theo"
 ASKED_AT: Final = datetime.fromisoformat("2025-10-06T09:00:00+02:00")
 """When the questions are asked: the morning after the last session."""
 WIDTH: Final = 80
+_QUOTED: Final = 76
+"""How much of a sentence is printed."""
 HITS_ASKED: Final = 5
 """As many as fit easily into a prompt."""
 
@@ -45,13 +48,24 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
+class Evidence:
+    """The turns that contain an answer, and words of it: the sentence with them is printed."""
+
+    turns: tuple[str, ...]
+    words: str
+    at: datetime | None = None
+    """The day on which this was the answer; None for now."""
+
+
+@dataclass(frozen=True, slots=True)
 class DemoQuestion:
-    """A question and the ids of the turns that contain its answer; no ids if the conversation has no answer."""
+    """A question with its answer now, and the one on an earlier day; none where the conversation has no answer."""
 
     text: str
-    evidence: tuple[str, ...] = ()
-    then: datetime | None = None
-    """An earlier day, on which the answer was another one."""
+    now: Evidence | None = None
+    then: Evidence | None = None
+    shown: bool = False
+    """Whether the answer is printed; all count."""
 
 
 def _day(text: str) -> datetime:
@@ -59,18 +73,30 @@ def _day(text: str) -> datetime:
 
 
 QUESTIONS: Final = (
-    DemoQuestion("Where does Nora live now?", ("06-07", "09-01"), _day("2025-03-01")),
-    DemoQuestion("Who does Nora work for these days?", ("06-03",)),
-    DemoQuestion("When is Emi's birthday?", ("07-11",), _day("2025-03-01")),
-    DemoQuestion("What food could kill Theo?", ("04-03", "04-05", "04-09")),
-    DemoQuestion("Why did the mountain holiday never happen?", ("11-08", "11-09")),
-    DemoQuestion("What was Theo forbidden to do after he hurt his foot?", ("05-07",)),
-    DemoQuestion("When did Nora get her cat?", ("02-03",)),
-    DemoQuestion("How much rent does Nora pay?", ("08-05",)),
-    DemoQuestion("What can be heard through Nora's bedroom wall?", ("08-07", "08-09")),
-    DemoQuestion("Who looks after Kommissar when Nora travels?", ("09-13",)),
-    DemoQuestion("What did Theo buy his wife as a present?", ("10-05",)),
-    DemoQuestion("When is the baby due?", ("13-15",), _day("2025-08-01")),
+    DemoQuestion("Where does Nora live now?", Evidence(("06-07", "09-01"), "Ghent"), shown=True),
+    DemoQuestion(
+        "Who does Nora work for these days?",
+        Evidence(("06-03",), "Velora"),
+        Evidence(("01-05",), "Elbkurier", _day("2025-03-01")),
+    ),
+    DemoQuestion(
+        "When is Emi's birthday?",
+        Evidence(("07-11",), "21st of June"),
+        Evidence(("01-12",), "12 June", _day("2025-03-01")),
+    ),
+    DemoQuestion("What food could kill Theo?", Evidence(("04-03", "04-05", "04-09"), "cashews"), shown=True),
+    DemoQuestion("Why did the mountain holiday never happen?", Evidence(("11-08", "11-09"), "")),
+    DemoQuestion("What was Theo forbidden to do after he hurt his foot?", Evidence(("05-07",), "No running")),
+    DemoQuestion("When did Nora get her cat?", Evidence(("02-03",), "yesterday")),
+    DemoQuestion("How much rent does Nora pay?", Evidence(("08-05",), "870"), shown=True),
+    DemoQuestion("What can be heard through Nora's bedroom wall?", Evidence(("08-07", "08-09"), "trombone")),
+    DemoQuestion("Who looks after Kommissar when Nora travels?", Evidence(("09-13",), "")),
+    DemoQuestion("What did Theo buy his wife as a present?", Evidence(("10-05",), "fountain pen")),
+    DemoQuestion(
+        "When is the baby due?",
+        Evidence(("13-15",), "2 January"),
+        Evidence(("11-02",), "9 January", _day("2025-08-01")),
+    ),
     DemoQuestion("Which football club does Theo support?"),
 )
 PASSWORD: Final = "My password for the bike portal is Tr0mb0ne!87x, remember that."
@@ -101,8 +127,13 @@ class Answer:
     @property
     def rank(self) -> int | None:
         """The position of the first turn that contains the answer, starting at 1."""
-        ranks = (n for n, hit in enumerate(self.recall, 1) if hit.message_id in self.question.evidence)
-        return next(ranks, None)
+        return find_rank(self.recall, self.question.now)
+
+
+def find_rank(recall: Recall, evidence: Evidence | None) -> int | None:
+    """Return the position of the first hit that contains an answer, starting at 1."""
+    turns = evidence.turns if evidence else ()
+    return next((rank for rank, hit in enumerate(recall, 1) if hit.message_id in turns), None)
 
 
 def store_conversation(path: Path) -> None:
@@ -126,13 +157,13 @@ def answer_questions(path: Path, *, kept: bool = False) -> None:
         manager.recall("hello", user=USER, limit=1)
         answers = [_answer(manager, question) for question in QUESTIONS]
         then = {
-            each.text: manager.recall(each.text, user=USER, limit=1, now=ASKED_AT, as_of=each.then)
+            each.text: manager.recall(each.text, user=USER, limit=HITS_ASKED, now=ASKED_AT, as_of=each.then.at)
             for each in QUESTIONS
             if each.then is not None
         }
     _print(console, answered(answers))
-    _print(console, changed([answer for answer in answers if answer.question.then], then))
-    _print(console, unknown([answer for answer in answers if not answer.question.evidence]))
+    _print(console, changed(answers, then))
+    _print(console, unknown([answer for answer in answers if answer.question.now is None]))
     _print(console, _next_steps(path if kept else Path("demo.db"), kept))
 
 
@@ -149,17 +180,18 @@ def _told(
     yield "1. What was told", "bold"
     first, last = turns[0].at, turns[-1].at
     yield f"   {len(turns)} messages of Nora and Theo, {first:%b} to {last:%b %Y}: {counts}.", ""
-    yield f"   {seconds:.1f} s with the start of the model. No network, no language model.", ""
-    yield f"   One file of {path.stat().st_size / 1e6:.1f} MB, closed now. A new process answers from it.", ""
+    size = path.stat().st_size / 1e6
+    yield f"   Stored in {seconds:.1f} s in one file of {size:.1f} MB: no network, no language model.", ""
 
 
 def _refused(outcomes: Sequence[Outcome], secret: Outcome, order: Outcome) -> Iterator[Line]:
     yield "2. What was refused, and what is kept apart", "bold"
     rejected = [outcome for outcome in outcomes if outcome.status == "rejected"]
     why = Counter(outcome.reason.partition(":")[0] for outcome in rejected).most_common()
-    yield from _fill("refused", f"{len(rejected)} messages: {', '.join(f'{reason} ({n})' for reason, n in why)}")
-    yield from _fill(_word(secret), f'"My password for the bike portal is …": {secret.reason.partition(":")[0]}')
-    yield from _fill(_word(order), f"{WEB_PAGE} said “{ORDER}”: {order.reason.partition(':')[0]}")
+    yield from _fill("refused", f"{len(rejected)} of these messages: {', '.join(reason for reason, _ in why)}")
+    yield from _fill(_word(secret), f"then “My password is …”: {secret.reason.partition(':')[0]}")
+    said = ORDER.partition("now on ")[2]
+    yield from _fill(_word(order), f"then a web page, “… {said}”: {order.reason.partition(':')[0]}")
 
 
 def _word(outcome: Outcome) -> str:
@@ -167,39 +199,46 @@ def _word(outcome: Outcome) -> str:
 
 
 def answered(answers: Sequence[Answer]) -> Iterator[Line]:
-    """Yield each question with the hit that answers it and why it was found, and how often there is one."""
-    known = [answer for answer in answers if answer.question.evidence]
-    yield f"3. What it answers now, on {_date(ASKED_AT)}, word for word, and why it was found", "bold"
-    yield f"   In front: which of the first {HITS_ASKED} hits holds the answer; – for none of them.", "dim"
+    """Yield some questions, each with the hit that answers it and why it was found, and how often there is one."""
+    known = [answer for answer in answers if answer.question.now]
+    yield f"3. What a new process answers from that file, asked on {_date(ASKED_AT)}", "bold"
     for answer in known:
-        if answer.question.then is None:
-            yield from _best(answer)
+        if answer.question.shown:
+            yield f"   {answer.question.text}", "cyan"
+            yield from _quoted(answer.recall, answer.question.now)
     first = sum(answer.rank == 1 for answer in known)
-    among = sum(answer.rank is not None for answer in known)
+    missed = [answer.question.text for answer in known if answer.rank is None]
     times = sorted(answer.milliseconds for answer in answers)
+    among = len(known) - len(missed)
     yield (
-        f"   With part 4: the first hit answers {first} of {len(known)} questions, "
-        f"the first {HITS_ASKED} answer {among}.",
+        f"   Of {len(known)} questions, the first hit answers {first}, the first {HITS_ASKED} hits answer {among}.",
         "dim",
     )
+    for text in missed:
+        yield f"   Not among {HITS_ASKED} hits: {text}", "dim"
     yield f"   Median time of a recall: {times[len(times) // 2]:.0f} ms.", "dim"
 
 
-def _best(answer: Answer) -> Iterator[Line]:
-    asked = f" {_mark(answer)} {answer.question.text}"
-    if not answer.recall:
-        yield asked, "cyan"
-        yield "     nothing found", "dim"
+def _quoted(recall: Recall, evidence: Evidence | None, label: str = "") -> Iterator[Line]:
+    """Yield the sentence of the hit that answers, who said it when, at which place it was found and why."""
+    rank = find_rank(recall, evidence)
+    if rank is None or evidence is None:
+        yield from _fill(label, f"the answer is not among the first {HITS_ASKED} hits")
         return
-    hit = answer.recall[(answer.rank or 1) - 1]
-    lines = [f"{asked} (found by {reasons(hit.why, count)})" for count in (2, 1)] if hit.why else []
-    yield next((line for line in lines if len(line) <= WIDTH), asked), "cyan"
-    width = WIDTH - 5
-    yield from ((f"     {line}", "") for line in wrap(one_line(_quote(hit), 2 * width - 10), width, max_lines=2))
+    hit = recall[rank - 1]
+    why = f", by {reasons(hit.why, 2)}" if not label and hit.why else ""
+    speaker, day = hit.memory.speaker, _date(hit.memory.valid_from)
+    yield from _fill(label, f"“{_sentence(hit.content, evidence.words)}” {speaker}, {day} (hit {rank}{why})")
 
 
-def _mark(answer: Answer) -> str:
-    return "–" if answer.rank is None else str(answer.rank)
+def _sentence(text: str, words: str) -> str:
+    """Return the sentence with these words, of a long one the part that ends with them; else the first one."""
+    sentences = re.split(r"(?<=[.?]) ", text)
+    found = next((each for each in sentences if words in each), sentences[0])
+    if words in found and words not in found[:_QUOTED]:
+        end = found.index(words) + len(words)
+        found = f"… {found[max(0, end - _QUOTED + 4) : end].partition(' ')[2]} …"
+    return one_line(found, _QUOTED)
 
 
 def changed(answers: Sequence[Answer], then: Mapping[str, Recall]) -> Iterator[Line]:
@@ -207,10 +246,11 @@ def changed(answers: Sequence[Answer], then: Mapping[str, Recall]) -> Iterator[L
     yield "4. What changed since: the same question now, and as of an earlier day", "bold"
     for answer in answers:
         question = answer.question
-        yield f" {_mark(answer)} {question.text}", "cyan"
-        past = then[question.text]
-        for label, recall in (("now", answer.recall), (_date(question.then or ASKED_AT), past)):
-            yield from _fill(label, _quote(recall[0]) if recall else "nothing was known")
+        if question.then is None or question.then.at is None:
+            continue
+        yield f"   {question.text}", "cyan"
+        yield from _quoted(answer.recall, question.now, "now")
+        yield from _quoted(then[question.text], question.then, _date(question.then.at))
 
 
 def unknown(answers: Sequence[Answer]) -> Iterator[Line]:
@@ -227,19 +267,14 @@ def _next_steps(path: Path, kept: bool) -> Iterator[Line]:
     if not kept:
         yield f"   python -m memoranda.demo --keep {path}", ""
     yield f"   memoranda ui --db {path}      (the dashboard, in a browser)", ""
-    for command in (f'recall "When is Emi\'s birthday?" --db {path}', f"facts --db {path}", f"list --db {path}"):
-        yield f"   memoranda {command} --user {USER}", ""
+    yield f"   memoranda list --db {path} --user {USER}", ""
 
 
 def _fill(label: str, text: str) -> Iterator[Line]:
     """Yield a text beside its label, wrapped."""
-    indent = 19
+    indent = 18 if label else 5
     for number, line in enumerate(wrap(one_line(text, 400), WIDTH - indent)):
         yield f"{f'     {label}' if number == 0 else '':<{indent}}{line}", ""
-
-
-def _quote(hit: Hit) -> str:
-    return f"{hit.memory.speaker}, {_date(hit.memory.valid_from)}: {hit.content}"
 
 
 def _date(moment: datetime) -> str:

@@ -110,3 +110,9 @@ def test_doctor_knows_every_variable_that_the_sources_name() -> None:
     }
     assert named <= {*known_variables()}
     assert len(named) > 20
+
+
+def test_named_database_that_does_not_exist_is_a_problem(memoranda: Memoranda) -> None:
+    done = memoranda("doctor", "--db", "missing.db")
+    assert done.exit_code == 1
+    assert "1 problem found" in done.stdout

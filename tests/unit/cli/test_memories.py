@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -262,3 +263,68 @@ def test_dry_run_of_forget_says_what_would_be_erased(memoranda: Memoranda) -> No
     shown = memoranda("forget", "--dry-run", "-u", "ann").stdout
     assert "would be erased" in shown.splitlines()[2]
     assert "pending" not in shown
+
+
+def test_memory_of_a_user_is_not_found_without_one_and_the_options_are_named(memoranda: Memoranda) -> None:
+    memoranda("add", "Ann likes tea", "--user", "ann", "--db", "x.db")
+    for command in (["show", "1"], ["edit", "1", "--importance", "0.9"], ["release", "1"]):
+        done = memoranda(*command, "--db", "x.db")
+        assert done.exit_code == 3
+        assert "--user" in done.stderr
+        assert "--all-users" in done.stderr
+    assert "--all-users" not in memoranda("show", "7", "--user", "ann", "--db", "x.db").stderr
+    assert "no database" in memoranda("show", "1", "--db", "missing.db").stderr
+
+
+def test_list_marks_what_takes_no_part_in_recall(memoranda: Memoranda) -> None:
+    memoranda("add", "Ann likes tea", "Ann lives in Oslo", "--user", "ann", "--db", "x.db")
+    with MemoryManager("x.db") as manager:
+        manager.archive(1, user="ann")
+        manager.pin(2, user="ann")
+    shown = memoranda("list", "--user", "ann", "--db", "x.db").stdout
+    assert "(archived)" in shown
+    assert "(pinned)" in shown
+
+
+def test_edit_says_what_it_changed(memoranda: Memoranda) -> None:
+    memoranda("add", "Ann likes tea", "--db", "x.db")
+    assert (
+        "changed to version 2, importance 0.9" in memoranda("edit", "1", "--importance", "0.9", "--db", "x.db").stdout
+    )
+
+
+def test_dry_run_of_forget_says_nothing_is_erased(memoranda: Memoranda) -> None:
+    memoranda("add", "Ann likes tea", "--db", "x.db")
+    lines = memoranda("forget", "1", "--dry-run", "--db", "x.db").stdout.splitlines()
+    assert not [line for line in lines if "erased" in line and "would be erased" not in line]
+    assert not [line for line in lines if " 0 " in f"{line} " and "would be erased" in line and line.split()[-1] == "0"]
+
+
+def test_empty_question_is_refused(memoranda: Memoranda) -> None:
+    memoranda("add", "Ann likes tea", "--db", "x.db")
+    for command in ("recall", "search", "context"):
+        assert memoranda(command, " ", "--db", "x.db").exit_code == 2
+
+
+def test_session_of_an_unknown_workflow_is_not_found(memoranda: Memoranda) -> None:
+    memoranda("init", "--db", "x.db")
+    assert memoranda("session", "show", "nope", "--db", "x.db").exit_code == 3
+
+
+def test_agents_without_a_user_name_the_users(memoranda: Memoranda) -> None:
+    memoranda("add", "Ann likes tea", "--user", "ann", "--agent", "helper", "--db", "x.db")
+    for command in (["agents"], ["session", "names"]):
+        assert "ann (1)" in memoranda(*command, "--db", "x.db").stderr
+
+
+def test_new_key_is_labelled_and_said_to_be_shown_once(memoranda: Memoranda) -> None:
+    lines = memoranda("keys", "create", "shop", "--db", "x.db").stdout.splitlines()
+    assert "shown only this once" in lines[-2]
+    assert " " not in lines[-1]
+
+
+def test_shares_of_why_make_the_whole_score(memoranda: Memoranda) -> None:
+    memoranda("add", "Ann likes tea", "Ann lives in Oslo", "--db", "x.db")
+    shown = memoranda("why", "What does Ann like?", "1", "--db", "x.db").stdout
+    shares = [int(share) for share in re.findall(r"(\d+)%", shown)]
+    assert 98 <= sum(shares) <= 102

@@ -39,7 +39,7 @@ NORMAL = (
     (re.compile(r"\b[0-9a-f]{32}\b"), "I" * 32),
     (re.compile(r"\b[0-9a-f]{16}\b"), "K" * 16),
     (re.compile(r"\b20\d\d-\d\d-\d\d \d\d:\d\d\b"), "YYYY-MM-DD hh:mm"),
-    (re.compile(r"\b\d+\.\d(\s+)days\b"), r"N.N\1days"),
+    (re.compile(r"\b\d+(\s+)days\b"), r"N\1days"),
     (re.compile(r"\b\d+(?:\.\d+)? (ms|MB|GB)\b"), r"N \1"),
     (re.compile(r"/\S*/(m|missing)\.db"), r"\1.db"),
     (re.compile(r"\b\d+\.\d\d\d? "), "N.NN "),

@@ -79,28 +79,30 @@ def test_conversation_is_long_ordered_and_has_two_speakers() -> None:
 
 def test_twelve_questions_have_evidence_in_conversation_and_one_has_none() -> None:
     ids = {turn.id for turn in TURNS}
-    with_evidence = [question for question in QUESTIONS if question.evidence]
-    assert len(with_evidence) == 12
+    evidence = [each for question in QUESTIONS for each in (question.now, question.then) if each is not None]
+    assert sum(question.now is not None for question in QUESTIONS) == 12
     assert len(QUESTIONS) == 13
-    assert all(set(question.evidence) <= ids for question in with_evidence)
+    assert all(set(each.turns) <= ids for each in evidence)
+    texts = {turn.id: turn.text for turn in TURNS}
+    assert all(any(each.words in texts[turn] for turn in each.turns) for each in evidence)
 
 
 def test_demo_shows_every_part_within_80_columns_and_a_minute_of_reading(printed: list[str]) -> None:
     assert max(map(cell_len, printed)) <= 80
-    assert len(printed) < 90
+    assert len(printed) <= 60
+    assert len(" ".join(printed).split()) <= 425
     assert [line[0] for line in printed if re.match(r"\d\. ", line)] == ["1", "2", "3", "4", "5", "6"]
     text = "\n".join(printed)
-    assert all(question.text in text for question in QUESTIONS)
+    assert all(question.text in text for question in QUESTIONS if question.shown or question.then or not question.now)
     assert "memoranda list --db demo.db" in text
     assert "memoranda ui --db demo.db" in text
 
 
 def test_changed_answers_are_right_now_and_then(printed: list[str]) -> None:
     text = " ".join(" ".join(printed).split())
-    birthday = text[text.index("When is Emi's birthday?") :]
-    assert birthday.index("21st of June") < birthday.index("12 June")
-    assert "9 January" not in text[text.index("When is the baby due?") :]  # which was taken back
-    counts = re.search(r"the first hit answers (\d+) of 12 questions, the first 5 answer (\d+)", text)
+    for words in (("Velora", "Elbkurier"), ("21st of June", "12 June"), ("2 January", "9 January")):
+        assert text.index(words[0]) < text.index(words[1])
+    counts = re.search(r"Of 12 questions, the first hit answers (\d+), the first 5 hits answer (\d+)", text)
     assert counts is not None
     assert int(counts[1]) >= 6
     assert int(counts[2]) >= 10
@@ -109,8 +111,9 @@ def test_changed_answers_are_right_now_and_then(printed: list[str]) -> None:
 def test_secret_is_refused_and_order_of_a_web_page_is_kept_apart(printed: list[str]) -> None:
     text = "\n".join(printed)
     assert "Tr0mb0ne" not in text
-    assert re.search(r"refused +\"My password .*holds a secret", text)
-    assert re.search(r"quarantined +https://ghent-guide", text)
+    joined = " ".join(text.split())
+    assert re.search(r"refused then “My password .*holds a secret", joined)
+    assert re.search(r"quarantined then a web page, .*orders to a model", joined)
 
 
 def test_unknown_is_said_to_be_unknown(printed: list[str]) -> None:
@@ -121,7 +124,7 @@ def test_unknown_is_said_to_be_unknown(printed: list[str]) -> None:
 def test_recording_is_what_the_demo_prints_now(printed: list[str]) -> None:
     picture = TARGET.read_text(encoding="utf-8")
     recorded = recorded_lines(picture)
-    assert picture.count('<text class="q"') == len(QUESTIONS)
+    assert picture.count('<text class="q"') == sum(line.rstrip().endswith("?") and ":" not in line for line in printed)
     assert without_timings(recorded) == without_timings(printed), "run: python scripts/record_demo.py"
 
 
@@ -129,7 +132,7 @@ def test_kept_database_can_be_reopened_and_is_never_overwritten(tmp_path: Path) 
     kept = tmp_path / "new folder" / "kept.db"
     done = run_demo(tmp_path, 140, "--keep", str(kept))
     assert done.returncode == 0, done.stderr
-    assert f"memoranda facts --db {kept}" in done.stdout
+    assert f"memoranda list --db {kept}" in done.stdout
     with MemoryManager(db_url=to_url(kept)) as manager:
         assert len(manager.recall("Kommissar", user=USER, limit=3)) == 3
     before = kept.read_bytes()
@@ -142,23 +145,25 @@ def test_kept_database_can_be_reopened_and_is_never_overwritten(tmp_path: Path) 
 def test_long_hits_are_cut_or_wrapped_to_the_width() -> None:
     longest = sorted(TURNS, key=lambda turn: len(turn.text))[-3:]
     recall = Recall(tuple(make_hit(turn, 0.9) for turn in longest), "r1", "?", 0.5)
-    answers = [Answer(question, recall, 1234.5) for question in QUESTIONS]
     then = {question.text: recall for question in QUESTIONS}
-    lines = [*answered(answers), *changed([each for each in answers if each.question.then], then), *unknown(answers)]
-    assert all(cell_len(text) <= 80 for text, _ in lines)
-    assert any("(found by its words, its meaning)" in text for text, _ in lines)
+    for turns in ((), *[question.now.turns for question in QUESTIONS if question.now]):
+        found = Recall(tuple(make_hit(turn, 0.9) for turn in TURNS if turn.id in turns) or recall.hits, "r1", "?", 0.5)
+        answers = [Answer(question, found, 1234.5) for question in QUESTIONS]
+        lines = [*answered(answers), *changed(answers, then), *unknown(answers)]
+        assert all(cell_len(text) <= 80 for text, _ in lines)
 
 
-def test_question_without_hits_shows_nothing_found() -> None:
-    question = QUESTIONS[1]
+def test_question_without_an_answer_among_its_hits_says_so() -> None:
+    question = QUESTIONS[0]
     answer = Answer(question, Recall((), "r1", question.text, 0.0), 3.0)
-    assert any("nothing found" in text for text, _ in answered([answer]))
+    assert any("not among the first 5 hits" in text for text, _ in answered([answer]))
     assert answer.rank is None
 
 
 def test_rank_is_position_of_first_turn_with_answer() -> None:
     question = QUESTIONS[2]
-    evidence = next(turn for turn in TURNS if turn.id in question.evidence)
+    assert question.now is not None
+    evidence = next(turn for turn in TURNS if turn.id in question.now.turns)
     hits = (make_hit(TURNS[0], 0.9), make_hit(evidence, 0.8), make_hit(evidence, 0.7))
     assert Answer(question, Recall(hits, "r1", question.text, 0.9), 3.0).rank == 2
 

@@ -59,7 +59,7 @@ def back_up(
         progress: Called with (done, total).
     """
     if target.exists() and not force:
-        raise Conflict(f"{target} exists: choose another name, or replace it with force")
+        raise Conflict(f"{target} exists: choose another name, or replace it with force (on the command line, --force)")
     if key is not None and target.suffix == SUFFIX:
         raise InvalidInput(f"an encrypted backup cannot be compressed: name it without {SUFFIX}")
     with translate_driver_errors(str(target)):
@@ -147,7 +147,9 @@ def restore(
         key = key or backup_key
         found = inspect(backup, backup_key, plain)
         if database.exists() and not force:
-            raise Conflict(f"{database} exists: restore to another path, or replace it with force")
+            raise Conflict(
+                f"{database} exists: restore to another path, or replace it with force (on the command line, --force)"
+            )
         with translate_driver_errors(str(database)):
             database.parent.mkdir(parents=True, exist_ok=True)
             lock = lock_of(database)
