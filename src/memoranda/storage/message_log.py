@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from sqlalchemy import delete, func, select
+from sqlalchemy import ColumnElement, delete, func, select
 
 from memoranda.storage.base import Owner, ReadTransaction, Row, Transaction, chunked
 from memoranda.storage.changes import AppendMessage, MarkExtracted, StoredMessage, StoredTurn
@@ -101,7 +101,7 @@ def append_messages(tx: Transaction, changes: Sequence[AppendMessage]) -> list[O
 
 def read_before(tx: ReadTransaction, scope: Scope, message_id: str, limit: int) -> list[LoggedMessage]:
     """Return the messages that were logged before one, of exactly its scope, the nearest first."""
-    owned = [_M.position.is_(None)]
+    owned: list[ColumnElement[bool]] = [_M.position.is_(None)]
     owned += [column == name for column, name in zip(_SCOPE, scope_names(scope), strict=True)]
     seq = select(_M.seq).where(_M.message_id == message_id, *owned).scalar_subquery()
     query = select(_M.message_id, _M.role, _M.speaker, _M.content).where(_M.seq < seq, *owned)
