@@ -235,5 +235,19 @@ def _is_below(known: _Known, current: _Known) -> bool:
 def _disputed(slot: Sequence[_Known], moment: datetime) -> list[_Known]:
     """Return the values that contradict each other, most trusted first; none when later ones replaced earlier ones."""
     memories = {memory for pair in replay([known.made for known in slot]).conflicts for memory in pair}
-    found = [known for known in slot if known.memory.id in memories and known.is_true_at(moment)]
+    holding = [known for known in slot if known.is_true_at(moment)]
+    found = [
+        known
+        for known in holding
+        if known.memory.id in memories and not any(_renews(later, known) for later in holding)
+    ]
+    if len({(fold_value(known.claim.value), known.claim.holds) for known in found}) < 2:
+        return []  # whoever was contradicted has said the same since
     return sorted(found, key=lambda known: (*(-part for part in known.standing), known.order))
+
+
+def _renews(later: _Known, known: _Known) -> bool:
+    """Return whether the same person said another value later, as trusted as before."""
+    newer, older = later.made, known.made
+    same = newer.voice == older.voice and newer.is_own == older.is_own and later.standing >= known.standing
+    return same and newer.claim.single and older.claim.single and later.order > known.order

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import update
 
-from memoranda import ANY, MemoryManager, MemoryType
+from memoranda import ANY, MemoryManager, MemoryType, Message
 from memoranda.maintenance.base import UpkeepSettings
 from memoranda.recall import arms
 from memoranda.storage.base import Transaction
@@ -207,3 +207,16 @@ def test_floor_and_time_of_knowledge_are_explained(memory: MemoryManager) -> Non
     assert (early.step, early.since) == ("not yet known", START)
     low = memory.why_not("kettle", kettle, user="nora", min_score=1.0)
     assert (low.step, low.rank) == ("floor", 1)
+
+
+def test_memory_that_was_replaced_and_archived_says_both(memory: MemoryManager) -> None:
+    said = [
+        memory.remember(Message("user", text), user="nora")[0].memory
+        for text in ("I live in Rome.", "I moved to Oslo.")
+    ]
+    assert said[0] is not None
+    memory.archive(said[0].id, user="nora")
+    reason = memory.why_not("Where do I live?", said[0].id, user="nora").reason
+    assert "archived" in reason
+    assert "I moved to Oslo." in reason
+    assert "restore()" not in reason

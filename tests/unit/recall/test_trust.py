@@ -109,3 +109,15 @@ def test_page_in_the_first_person_makes_no_fact_and_is_not_hidden(manager: Memor
     assert [fact.attribute for fact in manager.facts(user="ana")] == ["city"]
     _say(manager, clock, "I left Ikea and work at Volvo now.")
     assert "I work at Ikea." in [hit.content for hit in manager.recall("Ikea", user="ana")]
+
+
+def test_what_somebody_says_of_another_is_no_conflict_once_that_person_says_it_too(manager: MemoryManager) -> None:
+    said = (
+        ("Omar", "I work at Volvo."),
+        ("Lea", "Omar works at Saab."),
+        ("Omar", "I work at Saab, and you should as well."),
+    )
+    for name, text in said:
+        manager.remember(Message("user", text, name=name), user="team")
+        conflicts = manager.conflicts(user="team")
+        assert len(conflicts) == (name == "Lea")
