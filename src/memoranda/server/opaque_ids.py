@@ -100,9 +100,11 @@ def change_ids(value: Any, change: _Change) -> Any:
         return Outcomes([change_ids(item, change) for item in value], value.usage, value.failure)
     if isinstance(value, IdText):
         return value.shown(lambda number: change(number, "memory"))
-    if isinstance(value, list | tuple):
-        return type(value)(change_ids(item, change) for item in value) if _holds_results(value) else value
-    return _change_fields(value, change) if is_dataclass(value) and not isinstance(value, type) else value
+    if is_dataclass(value) and not isinstance(value, type):
+        return _change_fields(value, change)
+    if isinstance(value, list | tuple) and _holds_results(value):
+        return type(value)(change_ids(item, change) for item in value)
+    return value
 
 
 def _holds_results(values: Sequence[object]) -> bool:

@@ -149,13 +149,16 @@ def _to_json_endpoint(
 
 async def _serialize(value: object) -> bytes:
     """Return the value as JSON. A long list is serialized in chunks, so that other requests run in between."""
-    if isinstance(value, list | tuple) and len(value) > _CHUNK:
+    if isinstance(value, list | tuple) and len(value) > _CHUNK and not is_dataclass(value):
         chunks = []
         for start in range(0, len(value), _CHUNK):
             chunks.append(to_json(value[start : start + _CHUNK])[1:-1])
             await asyncio.sleep(0)
         return b"[" + b",".join(chunks) + b"]"
-    if is_dataclass(value) and any(_is_long(getattr(value, field.name)) for field in fields(value)):
+    # A page is a list and more: its fields are sent, not its items.
+    if is_dataclass(value) and (
+        isinstance(value, list) or any(_is_long(getattr(value, f.name)) for f in fields(value))
+    ):
         members = [to_json(field.name) + b":" + await _serialize(getattr(value, field.name)) for field in fields(value)]
         return b"{" + b",".join(members) + b"}"
     return to_json(value)
