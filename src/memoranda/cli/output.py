@@ -335,7 +335,8 @@ class CommandGroup(TyperGroup):
             raise typer.Exit(code) from error
         except typer.BadParameter as error:
             before = error.format_message().removesuffix(error.message)
-            error.message = _fit_error(error.message, after=f"Error: {before}")
+            # typer takes the text of a wrong choice from pydantic.
+            error.message = _fit_error(error.message.removeprefix("Value error, "), after=f"Error: {before}")
             raise
 
 

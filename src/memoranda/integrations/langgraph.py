@@ -127,16 +127,15 @@ class MemorandaStore(OpenedSource, base.BaseStore):
                 filter=compared or None,
                 limit=limit,
                 offset=offset,
-                refresh=op.refresh_ttl,
+                refresh=op.refresh_ttl and not empty,  # those that are read here and left out live on as they were
                 **self._owner,
             )
             return found
 
+        items = _pages(read, sys.maxsize, 0) if empty else _pages(read, op.limit, op.offset)
         if empty:
-            every = (item for item in _pages(read, sys.maxsize, 0) if all(is_empty(item.value, f) for f in empty))
+            every = (item for item in items if all(is_empty(item.value, field) for field in empty))
             items = islice(every, op.offset, op.offset + op.limit)
-        else:
-            items = _pages(read, op.limit, op.offset)
         return [base.SearchItem(**_fields_of(item), score=item.score) for item in items]
 
     def _list_namespaces(self, op: base.ListNamespacesOp) -> list[tuple[str, ...]]:

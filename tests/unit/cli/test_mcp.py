@@ -214,3 +214,11 @@ def test_package_without_extras_has_what_uvx_needs_to_start_the_server() -> None
     installed = " ".join(project["dependencies"])
     assert all(f"{name}>=" in installed for name in ("mcp", "typer"))
     assert project["scripts"]["memoranda"] == "memoranda.cli.main:main"
+
+
+def test_messages_can_be_used_as_they_are(run: Memoranda, tmp_path: Path) -> None:
+    wrong = run("mcp", "install", "emacs")
+    assert wrong.exit_code == 2
+    assert "Invalid value for 'client': 'emacs' is not one of" in wrong.stderr
+    done = run("mcp", "install", "cursor", "--dry-run", "--db", str(tmp_path / "x y" / "m.db"))
+    assert f"`memoranda ui --db '{tmp_path / 'x y' / 'm.db'}'`" in done.stderr
