@@ -345,7 +345,7 @@ def test_invalid_arguments_raise(manager: MemoryManager) -> None:
         with pytest.raises(InvalidInput, match="ttl"):
             session.save_agent_memory("writer", "draft", 1, "long_term", ttl=5)
         with pytest.raises(InvalidInput, match="limit"):
-            session.get_conversation_history(limit=0)
+            session.get_conversation_history(limit=-1)
         with pytest.raises(InvalidType, match="draft"):
             session.save_agent_memory("writer", "draft", object())  # type: ignore[arg-type]
         assert session.get_session_summary().total_interactions == 0
