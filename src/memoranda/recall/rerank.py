@@ -36,7 +36,7 @@ class RerankPlan:
     """How much is read at most: of long texts, fewer hits are reranked, so that the time stays bounded."""
 
 
-DEFAULT: Final = RerankPlan(SMALL, limit=10, share=0.2, least_dialogue=0.5, characters=6_000)
+DEFAULT: Final = RerankPlan(SMALL, limit=10, share=0.15, least_dialogue=0.5, characters=6_000)
 BEST: Final = RerankPlan(LARGE, limit=20, share=0.3)
 _CACHED_PAIRS: Final = 20_000
 _ASKS: Final = re.compile("[?\uff1f\u061f]")
