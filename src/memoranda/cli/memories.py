@@ -200,7 +200,9 @@ def _read_receipts(path: Path) -> list[ForgetReceipt]:
 
 def _print_receipt(receipt: ForgetReceipt, as_json: bool, note: str | None = None) -> None:
     columns = ("store", "status", "count", "detail")
-    rows = [(store.store, store.status, store.count, store.detail) for store in receipt.stores]
+    rows: list[tuple[str, str, int, str]] = [
+        (store.store, store.status, store.count, store.detail) for store in receipt.stores
+    ]
     if receipt.dry_run:  # nothing is erased yet; a place that holds nothing of it is left out
         rows = [
             (name, "would be erased" if status in ("erased", "pending") else status, count, detail)
