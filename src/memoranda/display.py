@@ -273,6 +273,50 @@ def store_text(store: Any) -> str:
     return f"{store.store}: {store.status}{count}{f' — {one_line(store.detail, _LONG)}' if store.detail else ''}"
 
 
+def receipt_text(receipt: Any) -> str:
+    """Return how many memories were erased, or would be, and a line for each place that held something of them."""
+    memories = plural(len(receipt.ids), "memory", "memories")
+    if not receipt.dry_run:
+        state = "complete" if receipt.complete else "NOT complete"
+        return "\n".join(
+            [f"{memories} erased, receipt {receipt.id}: {state}", *(f"  {each}" for each in receipt.stores)]
+        )
+    held = [each for each in receipt.stores if each.count or each.detail or each.status not in ("erased", "pending")]
+    places = (store_text(each).replace(": pending", ": would be erased", 1) for each in held)
+    return "\n".join([f"{memories} would be erased", *(f"  {each}" for each in places)])
+
+
+def check_text(report: Any) -> str:
+    """Return whether everything agrees, or the problems."""
+    checked = f"{plural(report.memories, 'memory', 'memories')} checked"
+    found = plural(len(report.problems), "problem") if report.problems else "no problems"
+    return "\n".join([f"{found}: {checked}", *(f"  {one_line(each, _LONG)}" for each in report.problems)])
+
+
+def upkeep_text(report: Any) -> str:
+    """Return what upkeep did, or would do, a line for each memory."""
+    count = len(report.decisions)
+    what = plural(count, "change") if count else "nothing to do"
+    mood = "would make " if report.dry_run and count else ""
+    first = f"upkeep: {mood}{what}, {plural(report.examined, 'memory', 'memories')} examined"
+    lines = [*map(str, report.decisions[:_LISTED]), *[f"… and {count - _LISTED:,} more"] * (count > _LISTED)]
+    notes = [*report.problems, *([report.skipped] if report.skipped else [])]
+    return "\n".join([first, *(f"  {each}" for each in (*lines, *(one_line(note, _LONG) for note in notes)))])
+
+
+def why_not_text(found: Any) -> str:
+    """Return in plain words why a memory is not an answer."""
+    words = reasons(found.why)
+    fits = f" (it fits by {words})" if words else ""
+    return f"#{found.id}: {one_line(found.reason, _LONG)}{fits}"
+
+
+def replay_text(past: Any) -> str:
+    """Return a past recall as it was answered, and what was erased since."""
+    gone = [f"position {each.position}: #{each.id} was deleted since" for each in past.erased]
+    return "\n".join([f"asked on {past.asked_at:%Y-%m-%d %H:%M}", str(past.recall), *gone])
+
+
 def memory_text(memory: Any) -> str:
     """Return a memory in one line: what, who, when, and the id that other methods take."""
     return f"{one_line(memory.content, _LONG)} ({_origin(memory)}, #{memory.id})"
@@ -382,8 +426,8 @@ def _list_repr(items: Any, count: str) -> str:
 
 
 def lines_text(items: Any) -> str:
-    """Return one line for each item, or how many there are of none."""
-    return "\n".join(map(str, items)) or repr(items)
+    """Return one line for each item, or that there are none."""
+    return "\n".join(map(str, items)) or repr(items)[1:-1].replace("0", "no", 1)
 
 
 def facts_html(facts: Any) -> str:

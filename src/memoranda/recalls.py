@@ -67,6 +67,8 @@ class Replay(Record):
     complete: bool
     """Whether every hit is shown."""
 
+    __str__ = display.replay_text
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class AffectedRecall(Record):

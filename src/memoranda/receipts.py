@@ -49,6 +49,8 @@ class ForgetReceipt(Record):
     """Keyed hashes of the erased texts and message ids: an import leaves them out."""
     signature: str = ""
 
+    __str__ = display.receipt_text
+
     @property
     def complete(self) -> bool:
         """Whether no place of this store holds any of it; backups and exports are out of its reach."""

@@ -218,6 +218,8 @@ class UpkeepReport(Record):
     checked_rows: int = 0
     """How many rows of the store, of all tenants, this run has checked for damage; the next run goes on from there."""
 
+    __str__ = display.upkeep_text
+
     def count(self, action: UpkeepAction) -> int:
         """Return how many memories were removed, archived, merged or derived."""
         return sum(decision.action == action for decision in self.decisions)
@@ -337,6 +339,8 @@ class CheckReport(Record):
     memories: int
     """All of them, archived and quarantined ones included."""
     partitions: int
+
+    __str__ = display.check_text
 
     @property
     def ok(self) -> bool:

@@ -360,6 +360,8 @@ class WhyNot(Record):
     since: datetime | None = None
     """Since when it is left out, where a time decided."""
 
+    __str__ = display.why_not_text
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Recall(display.ShownRecall, Sequence[Hit]):

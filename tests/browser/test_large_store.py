@@ -69,6 +69,7 @@ if FOLDER:
         watched = look(large)
         page = watched.open("graph")
         page.get_by_label("Up to").select_option("5000")
+        page.get_by_label("without a link").check()
         watched.wait_until("document.querySelector('.canvas-card')?.innerText.includes('5,')", seconds=60)
         page.fill("[data-search]", "garden note 7")
         watched.wait_until("document.querySelectorAll('.graph-grid tbody tr').length > 0", seconds=30)

@@ -100,7 +100,7 @@ def test_reprs_are_short_and_name_what_matters(manager: MemoryManager) -> None:
     assert repr(facts) == "<1 fact: Nora/city: Ghent (since 2026-02-03; before: Hamburg)>"
     assert str(facts) == str(facts[0])
     assert repr(manager.facts(user="nobody")) == "<0 facts>"
-    assert (str(manager.facts(user="nobody")), str(manager.conflicts(user="nobody"))) == ("<0 facts>", "<0 conflicts>")
+    assert (str(manager.facts(user="nobody")), str(manager.conflicts(user="nobody"))) == ("no facts", "no conflicts")
     assert facts == list(facts)
     assert str(facts[0]) == "Nora/city: Ghent (since 2026-02-03; before: Hamburg)"
     assert str(recall[0].memory) == f"I moved to Ghent. (Nora, 2026-02-03, #{recall[0].id})"
@@ -211,15 +211,19 @@ def test_printed_report_lists_what_was_done(manager: MemoryManager) -> None:
     decision = UpkeepDecision("merge", "merged", 3, "I like tea.", "says the same", 7)
     report = UpkeepReport(12, (decision,), dry_run=True)
     assert str(report).splitlines() == [
-        "Upkeep report",
-        "  examined: 12",
-        "  decisions:",
-        "    merged #3 into #7: I like tea. — says the same",
-        "  dry run: yes",
+        "upkeep: would make 1 change, 12 memories examined",
+        "  merged #3 into #7: I like tea. — says the same",
     ]
+    assert str(UpkeepReport(2, (), dry_run=True)) == "upkeep: nothing to do, 2 memories examined"
+    assert str(manager.check()).startswith("no problems: ")
     receipt = str(manager.forget(user="nora", dry_run=True))
-    assert receipt.startswith("Forget receipt\n  ids: ")
-    assert "ids: 1, 2\n" in receipt
+    assert receipt.startswith("2 memories would be erased\n  ")
+    assert ": erased" not in receipt
+
+
+def test_manager_has_a_repr_without_a_password() -> None:
+    manager = MemoryManager("postgresql://ann:se:c@ret@host/memories")
+    assert repr(manager) == "MemoryManager('postgresql://ann:***@host/memories', tenant='default')"
 
 
 def test_repr_of_a_recall_shows_what_was_found(manager: MemoryManager) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from copy import copy
 from dataclasses import replace
 from os import PathLike
@@ -112,6 +113,10 @@ class MemoryManager(
             embedder, index, llm, short_term, clock, retention_policy, max_messages_per_agent, redactor
         )
         self._components = Components(settings, self._tenant, overrides)
+
+    def __repr__(self) -> str:
+        url = re.sub("(?<=://)([^:@/]*):.*@", r"\1:***@", self._components.config.db_url)
+        return f"MemoryManager({url!r}, tenant={self._tenant!r})"
 
     def __enter__(self) -> Self:
         self._components.open()
