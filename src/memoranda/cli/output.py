@@ -339,6 +339,13 @@ _CODES: Final[tuple[tuple[type[MemorandaError], int], ...]] = (
 )
 
 
+_PLAIN_ERRORS: Final = {
+    "Input should be a valid integer": "it must be a whole number, such as 12",
+    "Input should be a valid number": "it must be a number, such as 0.5",
+}
+"""What the parser of arguments says in the words of programmers, by how it begins."""
+
+
 class CommandGroup(TyperGroup):
     """A group of commands that prints each of our errors as one line and exits with its code."""
 
@@ -352,7 +359,10 @@ class CommandGroup(TyperGroup):
             raise typer.Exit(code) from error
         except typer.BadParameter as error:
             before = error.format_message().removesuffix(error.message)
-            error.message = _fit_error(error.message, after=f"Error: {before}")
+            plain = next(
+                (text for start, text in _PLAIN_ERRORS.items() if error.message.startswith(start)), error.message
+            )
+            error.message = _fit_error(plain, after=f"Error: {before}")
             raise
 
 
