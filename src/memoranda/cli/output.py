@@ -339,6 +339,13 @@ _CODES: Final[tuple[tuple[type[MemorandaError], int], ...]] = (
 )
 
 
+_PLAIN_ERRORS: Final = {
+    "Input should be a valid integer": "it must be a whole number, such as 12",
+    "Input should be a valid number": "it must be a number, such as 0.5",
+}
+"""What the parser of arguments says in the words of programmers, by how it begins."""
+
+
 class CommandGroup(TyperGroup):
     """A group of commands that prints each of our errors as one line and exits with its code."""
 
@@ -353,7 +360,9 @@ class CommandGroup(TyperGroup):
         except typer.BadParameter as error:
             before = error.format_message().removesuffix(error.message)
             # typer takes the text of a wrong choice from pydantic.
-            error.message = _fit_error(error.message.removeprefix("Value error, "), after=f"Error: {before}")
+            said = error.message.removeprefix("Value error, ")
+            plain = next((text for start, text in _PLAIN_ERRORS.items() if said.startswith(start)), said)
+            error.message = _fit_error(plain, after=f"Error: {before}")
             raise
 
 

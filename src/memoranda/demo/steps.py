@@ -48,7 +48,7 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class DemoEvidence:
     """The turns that contain an answer, and words of it: the sentence with them is printed."""
 
     turns: tuple[str, ...]
@@ -62,8 +62,8 @@ class DemoQuestion:
     """A question with its answer now, and the one on an earlier day; none where the conversation has no answer."""
 
     text: str
-    now: Evidence | None = None
-    then: Evidence | None = None
+    now: DemoEvidence | None = None
+    then: DemoEvidence | None = None
     shown: bool = False
     """Whether the answer is printed; all count."""
 
@@ -73,29 +73,29 @@ def _day(text: str) -> datetime:
 
 
 QUESTIONS: Final = (
-    DemoQuestion("Where does Nora live now?", Evidence(("06-07", "09-01"), "Ghent"), shown=True),
+    DemoQuestion("Where does Nora live now?", DemoEvidence(("06-07", "09-01"), "Ghent"), shown=True),
     DemoQuestion(
         "Who does Nora work for these days?",
-        Evidence(("06-03",), "Velora"),
-        Evidence(("01-05",), "Elbkurier", _day("2025-03-01")),
+        DemoEvidence(("06-03",), "Velora"),
+        DemoEvidence(("01-05",), "Elbkurier", _day("2025-03-01")),
     ),
     DemoQuestion(
         "When is Emi's birthday?",
-        Evidence(("07-11",), "21st of June"),
-        Evidence(("01-12",), "12 June", _day("2025-03-01")),
+        DemoEvidence(("07-11",), "21st of June"),
+        DemoEvidence(("01-12",), "12 June", _day("2025-03-01")),
     ),
-    DemoQuestion("What food could kill Theo?", Evidence(("04-03", "04-05", "04-09"), "cashews"), shown=True),
-    DemoQuestion("Why did the mountain holiday never happen?", Evidence(("11-08", "11-09"), "")),
-    DemoQuestion("What was Theo forbidden to do after he hurt his foot?", Evidence(("05-07",), "No running")),
-    DemoQuestion("When did Nora get her cat?", Evidence(("02-03",), "yesterday")),
-    DemoQuestion("How much rent does Nora pay?", Evidence(("08-05",), "870"), shown=True),
-    DemoQuestion("What can be heard through Nora's bedroom wall?", Evidence(("08-07", "08-09"), "trombone")),
-    DemoQuestion("Who looks after Kommissar when Nora travels?", Evidence(("09-13",), "")),
-    DemoQuestion("What did Theo buy his wife as a present?", Evidence(("10-05",), "fountain pen")),
+    DemoQuestion("What food could kill Theo?", DemoEvidence(("04-03", "04-05", "04-09"), "cashews"), shown=True),
+    DemoQuestion("Why did the mountain holiday never happen?", DemoEvidence(("11-08", "11-09"), "")),
+    DemoQuestion("What was Theo forbidden to do after he hurt his foot?", DemoEvidence(("05-07",), "No running")),
+    DemoQuestion("When did Nora get her cat?", DemoEvidence(("02-03",), "yesterday")),
+    DemoQuestion("How much rent does Nora pay?", DemoEvidence(("08-05",), "870"), shown=True),
+    DemoQuestion("What can be heard through Nora's bedroom wall?", DemoEvidence(("08-07", "08-09"), "trombone")),
+    DemoQuestion("Who looks after Kommissar when Nora travels?", DemoEvidence(("09-13",), "")),
+    DemoQuestion("What did Theo buy his wife as a present?", DemoEvidence(("10-05",), "fountain pen")),
     DemoQuestion(
         "When is the baby due?",
-        Evidence(("13-15",), "2 January"),
-        Evidence(("11-02",), "9 January", _day("2025-08-01")),
+        DemoEvidence(("13-15",), "2 January"),
+        DemoEvidence(("11-02",), "9 January", _day("2025-08-01")),
     ),
     DemoQuestion("Which football club does Theo support?"),
 )
@@ -130,7 +130,7 @@ class Answer:
         return find_rank(self.recall, self.question.now)
 
 
-def find_rank(recall: Recall, evidence: Evidence | None) -> int | None:
+def find_rank(recall: Recall, evidence: DemoEvidence | None) -> int | None:
     """Return the position of the first hit that contains an answer, starting at 1."""
     turns = evidence.turns if evidence else ()
     return next((rank for rank, hit in enumerate(recall, 1) if hit.message_id in turns), None)
@@ -219,7 +219,7 @@ def answered(answers: Sequence[Answer]) -> Iterator[Line]:
     yield f"   Median time of a recall: {times[len(times) // 2]:.0f} ms.", "dim"
 
 
-def _quoted(recall: Recall, evidence: Evidence | None, label: str = "") -> Iterator[Line]:
+def _quoted(recall: Recall, evidence: DemoEvidence | None, label: str = "") -> Iterator[Line]:
     """Yield the sentence of the hit that answers, who said it when, at which place it was found and why."""
     rank = find_rank(recall, evidence)
     if rank is None or evidence is None:

@@ -328,3 +328,10 @@ def test_shares_of_why_make_the_whole_score(memoranda: Memoranda) -> None:
     shown = memoranda("why", "What does Ann like?", "1", "--db", "x.db").stdout
     shares = [int(share) for share in re.findall(r"(\d+)%", shown)]
     assert 98 <= sum(shares) <= 102
+
+
+def test_argument_that_is_no_number_says_so_in_plain_words(memoranda: Memoranda) -> None:
+    memoranda("init")
+    shown = " ".join(memoranda("show", "abc").stderr.split())
+    assert "whole number" in shown
+    assert "parse string" not in shown
