@@ -130,9 +130,8 @@ DEFECTS: Final = (
            "        return in_scope(scope)\n",
            "        return [each for each in in_scope(scope) if each.left is not _M.user]\n"),
     Defect("user left out of the lists of agents and sessions", "isolation", _READ,
-           "        .where(*scope_conditions(table, scope), name > after)",
-           "        .where(*(each for each in scope_conditions(table, scope) if each.left is not table.c.user),"
-           " name > after)"),
+           "        counted = [*scope_conditions(table, scope), ",
+           "        counted = [*(each for each in scope_conditions(table, scope) if each.left is not table.c.user), "),
     Defect("user left out of the facts", "isolation", "storage/claims.py",
            "_SELECT_STORED.where(*in_scope(scope), *visible)",
            "_SELECT_STORED.where(*(each for each in in_scope(scope) if each.left is not _M.user), *visible)"),

@@ -340,9 +340,8 @@ def show_session(options: CommandOptions, workflow: Workflow, limit: Limit = 20)
 def clear_session(options: CommandOptions, workflow: Workflow) -> None:
     """Delete the session data of a workflow."""
     with options.open_manager() as manager:
-        if not manager.clear_session(workflow):
-            raise NotFound(f"workflow {workflow} has no open session")
-    print_result({"cleared": workflow}, options.as_json, message(f"{workflow} cleared"))
+        manager.clear_session(workflow)
+    print_result({"cleared": workflow}, options.as_json, message(f"no open session of {workflow} is left"))
 
 
 def list_executions(

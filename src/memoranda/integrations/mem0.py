@@ -132,7 +132,7 @@ def _open_model(config: ModelConfig | None) -> MemoryManager:
         return MemoryManager()
     if not hasattr(config, "model_dump") or isinstance(config, type):
         raise InvalidType(
-            f"expected a MemoryManager (for AsyncMemory memoranda.aio.MemoryManager) or mem0's MemoryConfig, not "
+            f"memory must be a MemoryManager (for AsyncMemory memoranda.aio.MemoryManager) or mem0's MemoryConfig, not "
             f"{type(config).__name__}: Memory.from_config takes a dict"
         )
     return _open_configured(config)

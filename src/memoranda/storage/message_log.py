@@ -34,7 +34,7 @@ _COLUMNS = (
 _SCOPE = (_M.tenant, _M.agent, _M.user, _M.session)
 
 
-class LoggedMessage(NamedTuple):
+class EarlierMessage(NamedTuple):
     """What the log says about a message."""
 
     message_id: str
@@ -99,13 +99,13 @@ def append_messages(tx: Transaction, changes: Sequence[AppendMessage]) -> list[O
     return [Outcome("stored", None, "logged, not remembered", change.message.message_id) for change in changes]
 
 
-def read_before(tx: ReadTransaction, scope: Scope, message_id: str, limit: int) -> list[LoggedMessage]:
+def read_before(tx: ReadTransaction, scope: Scope, message_id: str, limit: int) -> list[EarlierMessage]:
     """Return the messages that were logged before one, of exactly its scope, the nearest first."""
     owned: list[ColumnElement[bool]] = [_M.position.is_(None)]
     owned += [column == name for column, name in zip(_SCOPE, scope_names(scope), strict=True)]
     seq = select(_M.seq).where(_M.message_id == message_id, *owned).scalar_subquery()
     query = select(_M.message_id, _M.role, _M.speaker, _M.content).where(_M.seq < seq, *owned)
-    return [LoggedMessage(*row) for row in tx.execute(query.order_by(_M.seq.desc()).limit(limit))]
+    return [EarlierMessage(*row) for row in tx.execute(query.order_by(_M.seq.desc()).limit(limit))]
 
 
 def mark_extracted(tx: Transaction, change: MarkExtracted) -> Outcome:

@@ -113,7 +113,7 @@ def test_questions_take_times_and_a_lowest_score(told: Memoranda) -> None:
     assert "What holds on 2026-03-08" in told("context", question, *known).stdout
     assert [memory["content"] for memory in told.json("list", *known)] == ["I live in Hamburg."]
     assert "I live in Hamburg." not in told("list", "-u", "ana", "--as-of", BETWEEN).stdout
-    assert "(until 2026-03-02)" in told("list", "-u", "ana").stdout
+    assert "(until 2026-03-02, replaced by 2)" in told("list", "-u", "ana").stdout
     assert told.json("recall", question, "-u", "ana", "--min-score", "1")["hits"] == []
     assert told.json("context", question, "-u", "ana", "--min-score", "1")["text"] == ""
     assert told.json("why", question, "2", *known)["step"] == "not yet known"

@@ -180,7 +180,6 @@ def test_control_characters_in_stored_text_are_replaced(memoranda: Memoranda) ->
         (["restore", "nowhere.db"], 3),
         (["import", "nowhere.jsonl"], 3),
         (["chat", "import", "nowhere.zip"], 3),
-        (["session", "clear", "nobody"], 3),
         (["search", "tea", "--db", "mysql://x/y"], 2),
         (["search", "tea", "--db", "/proc/nope/m.db"], 3),
         (["add", "tea", "--db", "/proc/nope/m.db"], 4),
