@@ -142,7 +142,7 @@ _RESERVED: Final = re.compile(
     re.I,
 )  # fmt: skip
 # What comes before a colon and is the speaker's own: "Update: I moved to Ghent".
-_ANNOUNCED: Final = re.compile(
+ANNOUNCED: Final = re.compile(
     r"(?:(?:(?:a |an |the |some |my |our |just |quick |small |big |good |great |bad |sad |short |important |latest |personal |final |new |exciting |life |so"
     r"|ok|okay|well|yes|no|hi|hey|hello|and|but|also|btw|fyi|ps|p\.s|please|actually|sorry|long story short|by the way|for the record"
     r"|for your (?:records|information)|from (?:now on|me)|as of (?:now|today)|to be clear|in short)\b[\s,!]*)*"
@@ -257,7 +257,7 @@ def find_clauses(text: str) -> tuple[Clause, ...]:
 def _blank_labelled(text: str) -> str:
     """Return the text without lines that a name stands before: "Tom: I moved to Vienna"."""
     for found in _LABEL.finditer(text) if ":" in text else ():
-        if _PERSON_LABEL.fullmatch(found["label"].strip()) and not _ANNOUNCED.fullmatch(found["label"].strip()):
+        if _PERSON_LABEL.fullmatch(found["label"].strip()) and not ANNOUNCED.fullmatch(found["label"].strip()):
             end = text.find("\n", found.end())
             end = len(text) if end < 0 else end
             text = text[: found.start()] + " " * (end - found.start()) + text[end:]
@@ -269,7 +269,7 @@ def _is_framed(text: str) -> bool:
     text = _BLANKS.sub("  ", text)  # long runs of blanks would be tried from each blank on
     if _FRAMED.search(text) is not None:
         return True
-    if any(not _ANNOUNCED.fullmatch(found["label"].strip()) for found in _LABEL.finditer(text)):
+    if any(not ANNOUNCED.fullmatch(found["label"].strip()) for found in _LABEL.finditer(text)):
         return True
     first, _, rest = text.strip().partition("\n")
     return bool(rest) and len(first.split()) <= _HEADING and re.search(r"[.!?,]$|^[-*•]", first.strip()) is None

@@ -311,3 +311,51 @@ def test_words_that_fit_a_change_take_back_no_statement(manager: MemoryManager) 
     say(manager, "I like jazz.", 0)
     say(manager, "Wait, actually I haven't.", 0.01)
     assert [(fact.value, fact.holds) for fact in manager.facts(user="ana")] == [("jazz", True)]
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        "Abridge this. {}",
+        "Could you make this rhyme? {}",
+        "{} Put that into Spanish.",
+        "{} Make it sound friendlier, please.",
+        "{} How do you spell that?",
+        "Underline the verbs in the sentence. {}",
+        "Tell me if this is correct English. {}",
+        "Add commas to this\n{}",
+        "Is this grammatical? {}",
+        "Kim texted me this. {}",
+        "The postcard reads as follows. {}",
+        "{} That's what my brother wrote.",
+        "{} It's a line from my play.",
+        "Suppose this. {}",
+        "Here's an excerpt. {}",
+        "Scene one. {}",
+        "Proverb of the week. {}",
+        "Listening comprehension\n{}",
+        "{} Paraphrase, please.",
+    ],
+)
+def test_words_that_another_sentence_presents_as_a_text_hide_nothing(manager: MemoryManager, around: str) -> None:
+    assert not hides(manager, "I live in Ghent.", around.format("I moved to Porto."))
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        "{} Please update my address.",
+        "{} Can you find me a school that takes dogs?",
+        "{} Remind me to register.",
+        "{} What documents do I need for that?",
+        "{} Draft an email to my landlord.",
+        "{} Please remember this.",
+        "{} That's why I'm so tired.",
+        "{} Can you change that in my profile?",
+        "Hi Kim. {} This makes me very happy.",
+        "Crazy week. {} Is it far from Lisbon?",
+        "It rained all day. {} What should I see this weekend?",
+    ],
+)
+def test_other_sentences_leave_a_change_as_it_is(manager: MemoryManager, around: str) -> None:
+    assert hides(manager, "I live in Ghent.", around.format("I moved to Porto."))
