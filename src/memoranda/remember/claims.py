@@ -122,7 +122,7 @@ def _limit(claim: Claim, claims: Sequence[Claim], utterance: Utterance, events: 
     spans = [*(each.span for each in claims), *(event.span for event in events)]
     others = [(first - offset, end - offset) for first, end in spans]
     span, contrasts = (claim.span[0] - offset, claim.span[1] - offset), claim.replaces is not None
-    alone = stands_alone(utterance.text, span, claim.value, others, contrasts=contrasts)
+    alone = not utterance.presented and stands_alone(utterance.text, span, claim.value, others, contrasts=contrasts)
     return claim if alone else replace(claim, operation="state")
 
 

@@ -359,3 +359,60 @@ def test_words_that_another_sentence_presents_as_a_text_hide_nothing(manager: Me
 )
 def test_other_sentences_leave_a_change_as_it_is(manager: MemoryManager, around: str) -> None:
     assert hides(manager, "I live in Ghent.", around.format("I moved to Porto."))
+
+
+def tell(manager: MemoryManager, hours: float, text: str, role: str = "user") -> None:
+    name = "Ana" if role == "user" else None
+    manager.remember(Message(role, text, timestamp=SAID + timedelta(hours=hours), name=name), user="ana")
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "Put my next message into Dutch.",
+        "Check the grammar of the following.",
+        "I'll paste a paragraph of my essay.",
+        "Let's pretend.",
+        "You are a judge and I'm a witness.",
+        "Shorten this, please.",
+    ],
+)
+@pytest.mark.parametrize(
+    ("older", "newer"), [("I live in Ghent.", "I moved to Porto."), ("I have two cats.", "I now have three cats.")]
+)
+def test_words_that_the_message_before_announces_hide_nothing(
+    manager: MemoryManager, before: str, older: str, newer: str
+) -> None:
+    first = say(manager, older, 0)
+    tell(manager, 1, before)
+    tell(manager, 2, "Sure, go ahead.", "assistant")
+    tell(manager, 3, newer)
+    assert ended_by(manager, first) is None
+
+
+def test_words_that_a_message_of_the_same_call_announces_hide_nothing(manager: MemoryManager) -> None:
+    first = say(manager, "I live in Ghent.", 0)
+    texts = ("Proofread my next sentence.", "I moved to Porto.")
+    manager.remember(
+        [Message("user", text, timestamp=SAID + timedelta(hours=1), name="Ana") for text in texts], user="ana"
+    )
+    assert ended_by(manager, first) is None
+
+
+@pytest.mark.parametrize(
+    "before", ["Make it shorter.", "Translate this: I live in Rome.", "What do you think of that?", "Remember this."]
+)
+def test_requests_about_what_was_said_before_leave_the_next_message_as_it_is(
+    manager: MemoryManager, before: str
+) -> None:
+    first = say(manager, "I live in Ghent.", 0)
+    tell(manager, 1, before)
+    tell(manager, 3, "I moved to Porto.")
+    assert ended_by(manager, first) is not None
+
+
+def test_announcement_is_about_the_next_message_alone(manager: MemoryManager) -> None:
+    first = say(manager, "I live in Ghent.", 0)
+    for hours, text in enumerate(("Put my next message into Dutch.", "It rains a lot.", "I moved to Porto."), 1):
+        tell(manager, hours, text)
+    assert ended_by(manager, first) is not None
