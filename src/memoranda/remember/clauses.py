@@ -117,7 +117,7 @@ _QUALIFIED: Final = re.compile(
     r"|(?<!s )(?<!now )(?<!to )\bat \d{1,2}\b(?!\s*(?:[ap]\.?m|:|o['’]?clock|%|h\b))|\bi was (?:\w+|\d+)\b(?:\.|$)",
     re.I,
 )
-# Words beside a change that leave what was: it holds for a while, somewhere, as one of two, or is not meant.
+# Words beside a change that leave what was: it holds for a while, somewhere, as one of two, or is not meant or not sure.
 _RESERVED: Final = re.compile(
     r"\b(?:too|as well)(?=\s*(?:[.,!;)]|$))|\b(?:besides|in addition|on top of|on the side|a second|another|spare time|stays? with"
     r"|as a (?:company|team|joke|prank|test)|for now|for the time being|over the|just for|on (?:holiday|vacation)"
@@ -132,6 +132,12 @@ _RESERVED: Final = re.compile(
     r"|^\W*(?:check|put|turn|translate|rewrite|say|read)\b[^.!?]*\bthis\b[^.!?]*[-–—]"
     r"|^\W*(?:(?:and|but|so|well|even)\s+)*(?:if|had|were|should|suppose|supposing|imagine|picture|say)\b"
     r"|\bleft\s+(?-i:[A-Z])[\w&.'’ -]*?\s(?:with (?:an?|the|my|two|three|full|some)|by (?:car|bus|train|bike)|on foot|in an?|through|carrying)\b"
+    r"|\b(?:i|we)(?:['’]m| am)? (?:(?:really|kind of|pretty|quite|not|just) )?(?:think|believe|guess|suppose|reckon|assume|suspect|presume|gather|imagine|figure|bet|feel like|seem|unsure|sure|certain)\b"
+    r"|\b(?:presumably|likely|as far as i (?:know|remember|can tell)|afaik|iirc|if i['’]?m not mistaken|must have|seems|seemingly|it looks like|e\.g|i\.e|for example|for instance)\b"
+    # It holds once: "just this once", "today only", "for tonight".
+    r"|\b(?:this|that|the) (?:once|one time|one|time(?: around)?)\b(?! \w+)|\bfor (?:once|today|tonight|tomorrow|this (?:\w+))\b|\b(?:just|only) (?:today|tonight|tomorrow|this|once)\b"
+    r"|\b(?:today|tonight|tomorrow|week|weekend|month|day|(?:mon|tues|wednes|thurs|fri|satur|sun)day) only\b|\bone[- ]?(?:off|time)\b|\bonce only\b|\bexception(?:ally)?\b"
+    r"|\b(?:because of|due to) (?:the|an?) (?:\w+ )?(?:holidays?|strike|construction|roadworks?|snow|storm|weather|heat\w*|flood\w*|fair|festival|marathon)\b|\b(?-i:NOT)[.!]*$"
     r"|\b(?:left|quit)\s+(?-i:[A-Z])[\w&.'’ -]*?\sto (?!(?:join|work|start|become|found|build|study|go|move|focus|care|raise|pursue|travel|be|teach)\b)"
     r"|\b(?:and|then)\s+(?:straight\s+|right\s+)?back(?:\s+again)?(?=\s*(?:[.,!;]|$|within\b|in\s+(?:one|a|two)\b))"
     r"|\([^()]*\b(?:did|does|not|said|says|sort of|kind of|joke)\b[^()]*\)"

@@ -416,3 +416,63 @@ def test_announcement_is_about_the_next_message_alone(manager: MemoryManager) ->
     for hours, text in enumerate(("Put my next message into Dutch.", "It rains a lot.", "I moved to Porto."), 1):
         tell(manager, hours, text)
     assert ended_by(manager, first) is not None
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("Kim works at Lidl.", "I think Kim left Lidl."),
+        ("Kim works at Lidl.", "I believe Kim left Lidl."),
+        ("The workshop is on Tuesday.", "I guess the workshop moved to Friday."),
+        ("The workshop is on Tuesday.", "I'm pretty sure the workshop moved to Friday."),
+        ("The workshop is on Tuesday.", "The workshop moved to Friday, I think."),
+        ("I live in Ghent.", "E.g. I moved to Porto."),
+        ("The workshop is on Tuesday.", "The workshop moved to Friday just this once."),
+        ("The workshop is on Tuesday.", "The workshop moved to Friday, one time only."),
+        ("The workshop is on Tuesday.", "As an exception the workshop moved to Friday."),
+        ("The shop opens at 9.", "The shop opens at 11 now, today only."),
+        ("The shop opens at 9.", "The shop opens at 11 now because of the strike."),
+        ("I work at Bosch.", "I started at Riverside Yoga."),
+        ("I work at Bosch.", "I started at Oak Tennis Club last week."),
+        ("I eat meat.", "I stop eating meat next month."),
+        ("I drink coffee.", "I quit drinking coffee tomorrow."),
+        ("I play tennis.", "I gave up tennis starting next week."),
+    ],
+)
+def test_change_that_is_unsure_once_or_yet_to_come_hides_nothing(
+    manager: MemoryManager, older: str, newer: str
+) -> None:
+    assert not hides(manager, older, newer)
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("I work at Bosch.", "I started a job at Riverside Yoga."),
+        ("I drink coffee.", "I quit drinking coffee yesterday."),
+        ("The workshop is on Tuesday.", "The workshop moved to Friday from now on."),
+        ("I live in Ghent.", "I finally moved to Porto, at last."),
+    ],
+)
+def test_change_that_is_sure_and_lasts_hides(manager: MemoryManager, older: str, newer: str) -> None:
+    assert hides(manager, older, newer)
+
+
+@pytest.mark.parametrize(
+    ("answer", "back", "holds"),
+    [
+        ("So you live in Kiel.", "That's not true.", True),
+        ("Ghent has nine million people.", "That is not true.", True),
+        ("Shall I tell you a riddle?", "That was a joke, right?", True),
+        ("Noted!", "That's not true.", False),
+        ("Ghent is a good place for you.", "That was a joke.", False),
+        ("So you live in Kiel.", "I made that up.", False),
+    ],
+)
+def test_words_that_deny_an_answer_take_back_nothing(
+    manager: MemoryManager, answer: str, back: str, holds: bool
+) -> None:
+    say(manager, "I live in Ghent.", 0)
+    tell(manager, 1, answer, "assistant")
+    tell(manager, 2, back)
+    assert bool(manager.facts(user="ana")) == holds
