@@ -174,7 +174,7 @@ _LABEL: Final = re.compile(
 # A text around the words that are somebody else's: a letter, a story, an exercise, a test.
 _FRAMED: Final = re.compile(
     r"^\W*dear\b|(?:^|\n|[.!?]\s+)(?:best|regards|(?:kind|best|warm) (?:regards|wishes)|yours \w+|sincerely|cheers|greetings|love),?\s*\n?\s*(?-i:[A-Z])"
-    r"|[.!]\s+not[.!]*\s*$|[.!]\s+(?:no,? wait|wait,? no|wait|no|oh|sorry)\W+(?:no\W+)?that(?:['’]s| is| was)\b|^\W*(?:ex|exercise|question|q)\W*\d|-->|(?:^\W*|[.!?]\s+)(?:(?:please|now|can you|could you)\s+)*(?:label|correct my|grade|rate|score|classify|annotate|translate|rephrase|rewrite|proof-?read|summari[sz]e|use this|post this|publish|testing|test"
+    r"|[.!]\s+not[.!]*\s*$|[.!]\s+(?:no,? wait|wait,? no|wait|no|oh|sorry)\W+(?:no\W+)?that(?:['’]s| is| was)\b|^\W*(?:ex|exercise|question|q)\W*\d|-->|(?:^\W*|[.!?]\s+)(?:(?:please|now|can you|could you)\s+)*(?:label|correct my (?-i:[A-Z])|grade|rate|score|classify|annotate|translate|rephrase|rewrite|proof-?read|summari[sz]e|use this|post this|publish|testing|test"
     r"|posting|quoting|let['’]s (?:play|pretend|imagine)|you are (?:an?|the|my) \w+ (?:and|who)|playing)\b"
     r"|\b(?:voicemail|e-?mail|letter|message|text|note|card|post|mail) from\b|\b(?:said|wrote|sent) this\b"
     r"|\bapril fools?\b|\b(?:my|a|the|this) (?:novel|hero|verb)\b|\b(?:tense|grammar)\b|\bnot (?:me|mine)\b|\b(?:he|she|they|(?-i:[A-Z]\w+)) said (?:that|it|so)\b"

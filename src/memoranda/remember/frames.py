@@ -15,7 +15,7 @@ from memoranda.remember.clauses import ANNOUNCED, OPENING
 from memoranda.text import Span, has_content, sentence_spans
 
 _TEXT = (
-    r"(?:words?|sentences?|phrases?|clauses?|lines?|verses?|stanzas?|rhymes?|texts?|paragraphs?|passages?|message|e-?mail|letter"
+    r"(?:words?|statements?|mistakes?|errors?|(?:ad)?verbs?|nouns?|adjectives?|commas?|syllables?|blanks?|sentences?|phrases?|clauses?|lines?|verses?|stanzas?|rhymes?|texts?|paragraphs?|passages?|message|e-?mail|letter"
     r"|diary|quot(?:e|es|ation)|proverb|motto|slogan|headline|caption|lyrics?|song|poem|haiku|limerick|sonnet|story|tale|fable|novel|novella"
     r"|chapter|script|screenplay|scene|dialog(?:ue)?|monologue|speech|essay|article|abstract|summary|draft|excerpt|extract|transcript"
     r"|transcription|dictation|translation|paraphrase|example|sample|template|exercises?|drill|homework|quiz|prompt|input|scenario"
@@ -57,6 +57,21 @@ _ABOUT_WORDS: Final = re.compile(
     r"|^\W*(?:consider|think of|take) (?:this|that|these|a|an|the)\b|^\W*hypothetical",
     re.I,
 )
+_LANGUAGE = r"(?-i:(?:[A-Z][a-z]+(?:ish|ese|ian)|French|German|Dutch|Greek|Arabic|Hindi|Hebrew|Latin|Czech|Thai|Welsh|Korean)\b)"
+# Asks for the same in another voice, style or language, or says that somebody else speaks.
+_IN_ANOTHER_VOICE: Final = re.compile(
+    r"^\W*(?:repeat|answer|respond|reply|speak|talk|write|act|react|behave|sound) (?:after|as|like)\b|\bas if (?:you|i|we)\b"
+    rf"|^\W*(?:(?:please|now|then|and|or|same|again|this|that|the same|once more|but)\b[\s,]*)*(?:in|into|to) (?:\w+ )?{_LANGUAGE}[\s,]*(?:please)?\W*$"
+    rf"|\bmy {_LANGUAGE}(?! (?:course|class|teacher|lesson|passport|exam|friend))[^.!]*\?$"
+    r"|\b(?:true or false|right or wrong|fact or fiction)\b|^\W*(?:says|said|writes|wrote|sings) \w+\W*$"
+    r"|^\W*(?:i['’]m|i am) (?:just |only )?(?:quoting|reciting|citing|paraphrasing)\b|^\W*(?:that|this)(?:['’]s| is| was) (?:not me|[\w ]+) (?:speaking|talking|writing)\W*$"
+    r"|^\W*(?-i:You are|You['’]re) (?:now )?(?-i:[A-Z]\w+)\W*$"
+    r"|^\W*(?!(?:i|we|my|our|it|he|she|they)\b)(?:(?!\b(?:is|are|was|were|has|have)\b|['’]s\b)[^.!?])*\b(?:shorter|longer|simpler|friendlier|politer|more (?:formal|polite|casual|natural)|(?:in)?formal|rhyming)[\s,]*(?:please)?\W*$",
+    re.I,
+)
+_OWNED_TEXT: Final = re.compile(
+    rf"\W*(?:(?:my|our|his|her|their|an?|the|some|just|only|not|\w+['’]s)\s+)+(?:[\w-]+ ){{0,2}}{_TEXT}\W*$", re.I
+)
 _HERE: Final = re.compile(
     r"\W*here(?:['’]s| is| are| comes?) (?:an?|the|my|our|his|her|their|one|some|two|three|what)\b", re.I
 )
@@ -79,7 +94,7 @@ _NAMED_TEXT: Final = re.compile(
 )
 # What is asked of a memory: it works on what the words say, not on the words.
 _KEEP: Final = re.compile(
-    r"(?:don['’]?t forget|remember|remind|note|memori[sz]e|save|store|keep|record|log|update|register|mark|know|bear|tell (?!me\b)|let (?!me\b)|thank|thanks|take note"
+    r"(?:don['’]?t forget|remember|remind|note|memori[sz]e|save|store|keep|record|log|update|register|know|bear|tell (?!me\b)[\w ]+ about|let (?!me\b)|thank|thanks|take note"
     r"|congratulate|forget|delete|cancel|book|order|call|buy)\b|write (?:this|that|it) down\b",
     re.I,
 )
@@ -104,11 +119,13 @@ _SENTENCE: Final = re.compile(
     r"\b(?:i|me|my|mine|we|us|our|you|your|he|him|his|she|her|it|they|them|their|am|is|are|was|were|be|been|has|have|had|do|does|did|will"
     r"|would|can|could|should|may|might|must|let|came|went|got|took|made|saw|gave|left|felt|ran|began|met|lost|won|broke|fell|found"
     r"|bought|sold|quit|\w+['’](?:s|m|re|ve|ll|d|t)|\w{3,}ed|update[sd]?|news|announcement|changes?|facts?|correction|info|information|status|fyi"
-    r"|reminder|background|decision|confession|notes?|memo|minutes)\b|^\W*\w+ (?:an?|the|some|to|for|up|off)\b|^\s*[-*•]",
+    r"|reminder|background|decision|confession|says|notes?|memo|minutes)\b|^\W*\w+ (?:an?|the|some|to|for|up|off)\b|^\s*[-*•]",
     re.I,
 )
 _TITLE: Final = 6
 """How many words a title has at most."""
+_LONGEST: Final = 300
+"""How many characters of a sentence are read: some patterns take the square of its length."""
 _OWN_WORDS: Final = re.compile(r"[:\"“«„\n]\s*\S")
 
 
@@ -128,10 +145,12 @@ def is_presented(text: str, span: Span) -> bool:
 
 def announces_text(message: str) -> bool:
     """Return whether a message only says what the next one is: "Translate my next message", "Shorten this, please"."""
-    if _OWN_WORDS.search(message.replace("role play:", "role play").replace("role-play:", "role-play")):
+    if len(message) > _LONGEST or _OWN_WORDS.search(
+        message.replace("role play:", "role play").replace("role-play:", "role-play")
+    ):
         return False
     sentences = [message[slice(*span)] for span in sentence_spans(message)]
-    if any(_AHEAD.search(sentence) for sentence in sentences):
+    if any(_AHEAD.search(sentence) and _presents(sentence) for sentence in sentences):
         return True
     told = [sentence for sentence in sentences if has_content(sentence, ())]
     return bool(told) and all(_presents(each) and (_THIS.search(each) or _HERE.match(each)) for each in told)
@@ -139,16 +158,19 @@ def announces_text(message: str) -> bool:
 
 def _presents(sentence: str) -> bool:
     """Return whether a sentence says that the others are a text, a quotation or a supposition."""
-    if _AHEAD.search(sentence) or _ABOUT_WORDS.search(sentence):
+    sentence = sentence[:_LONGEST]
+    polite = _POLITE.match(sentence)
+    rest = sentence[polite.end() :] if polite else sentence
+    if _KEEP.match(rest) and not _NAMED_TEXT.search(rest):
+        return False
+    if _AHEAD.search(sentence) or _ABOUT_WORDS.search(sentence) or _IN_ANOTHER_VOICE.search(sentence):
         return True
     if _HERE.match(sentence):
         return not re.search(r"\b(?:update|news|changes?|facts?|info|plan|thing)\b", sentence, re.I)
-    polite = _POLITE.match(sentence)
-    rest = sentence[polite.end() :] if polite else sentence
     if _EDITS.match(rest):
         return True
     asks = sentence.rstrip(" \t\"'”’)").endswith("?")
-    if _KEEP.match(rest) or _RECORDS.search(rest) or (_STATES.match(rest) and not asks):
+    if _RECORDS.search(rest) or (_STATES.match(rest) and not asks):
         return False
     if asks and _FOR_ONESELF.search(rest) and not _ITS_WORDING.search(rest):
         return False
@@ -159,7 +181,11 @@ def _presents(sentence: str) -> bool:
 
 def _is_title(words: str, *, is_last: bool) -> bool:
     """Return whether a few words without a verb stand above or below a text: "Opening line.", "Quote of the day"."""
-    if words.endswith(("!", "?", ",", "…", "..")) or len(words.split()) > _TITLE or _SENTENCE.search(words):
+    if len(words) > _LONGEST or words.endswith(("!", "?", ",", "…", "..")) or len(words.split()) > _TITLE:
+        return False
+    if _OWNED_TEXT.match(words):
+        return True
+    if _SENTENCE.search(words):
         return False
     if _KEEP.match(words):
         return False

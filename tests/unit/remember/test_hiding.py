@@ -335,6 +335,12 @@ def test_words_that_fit_a_change_take_back_no_statement(manager: MemoryManager) 
         "Proverb of the week. {}",
         "Listening comprehension\n{}",
         "{} Paraphrase, please.",
+        "My uncle's motto. {}",
+        "Mark the adverbs. {}",
+        "Reply as if you were me. {}",
+        "{} Now in Danish.",
+        "{} Same thing but longer.",
+        "{} I'm quoting Olga.",
     ],
 )
 def test_words_that_another_sentence_presents_as_a_text_hide_nothing(manager: MemoryManager, around: str) -> None:
@@ -350,6 +356,9 @@ def test_words_that_another_sentence_presents_as_a_text_hide_nothing(manager: Me
         "{} What documents do I need for that?",
         "{} Draft an email to my landlord.",
         "{} Please remember this.",
+        "Please note the following. {}",
+        "{} Please correct my address.",
+        "{} That means a longer commute.",
         "{} That's why I'm so tired.",
         "{} Can you change that in my profile?",
         "Hi Kim. {} This makes me very happy.",
