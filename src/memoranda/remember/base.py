@@ -37,6 +37,8 @@ class Utterance:
     idempotency_key: str | None = None
     owner: str = "user"
     """Whom "the user" means: the name of the user whose memory it is."""
+    presented: bool = False
+    """Whether the speaker's message before it announced it as a text: "Translate my next message"."""
     echoes: tuple[Span, ...] = ()
     """The parts that only repeat what is known: recalled text that came back without its marks."""
 

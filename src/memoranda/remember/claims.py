@@ -69,6 +69,13 @@ _STAYS: Final = re.compile(
     r"\b(?:stay(?:s|ing)?|moving|relocating)\b|(?:\b(?:am|are|is)|['’](?:m|re|s))\s+(?:(?:now|back|currently|just)\s+)?(?:in|at)\s+(?-i:[A-Z])",
     re.I,
 )
+# Where one trains, learns or is treated more often than one works.
+_TAKES_PART: Final = re.compile(
+    r"\b(?:gym|fitness|crossfit|yoga|pilates|dojo|boxing|club|studio|choir|orchestra|academy|school|college|university|uni"
+    r"|kindergarten|nursery|day ?care|classes|course|bootcamp|pool|spa|clinic|church|league|team)\b",
+    re.I,
+)
+_WORKS: Final = re.compile(r"\b(?:work\w*|job|position|role|internship|hired|promoted|as an?)\b", re.I)
 _MOVED: Final = re.compile(r"\b(?:moved|relocated|shifted|transferred)\b", re.I)
 _BASE_VERB: Final = re.compile(
     r"love|like|enjoy|adore|prefer|hate|dislike|loathe|detest|despise|have|own|live|work|speak|drink|eat|smoke|drive"
@@ -122,7 +129,7 @@ def _limit(claim: Claim, claims: Sequence[Claim], utterance: Utterance, events: 
     spans = [*(each.span for each in claims), *(event.span for event in events)]
     others = [(first - offset, end - offset) for first, end in spans]
     span, contrasts = (claim.span[0] - offset, claim.span[1] - offset), claim.replaces is not None
-    alone = stands_alone(utterance.text, span, claim.value, others, contrasts=contrasts)
+    alone = not utterance.presented and stands_alone(utterance.text, span, claim.value, others, contrasts=contrasts)
     return claim if alone else replace(claim, operation="state")
 
 
@@ -342,6 +349,8 @@ def _claims_of(found: _Found) -> Iterator[Claim]:
         return
     if not found.about_thing and any(event.start > utterance.said_at for event in found.near):
         return  # a plan
+    if not pattern.holds and any(event.start > utterance.said_at for event in found.times(value)):
+        return  # "I quit smoking tomorrow"
     if found.is_vague or found.is_anothers or not found.agrees or (pattern.is_label and utterance.message is not None):
         return  # "Answer: gravity" in a conversation is no note about anybody
     reading = Reading(value or "", "text") if found.is_habit else read_value(value or "")
@@ -403,6 +412,8 @@ def _operation(found: _Found, reading: Reading, valid_from: datetime) -> Operati
     pattern, clause, said_at = found.pattern, found.clause, found.utterance.said_at
     if ANYBODY.match(clause.text):
         return "state"  # another friend may be meant
+    if pattern.attribute == "employer" and _TAKES_PART.search(reading.value) and not _WORKS.search(clause.text):
+        return "state"  # "I started at Gold's Gym"
     if found.about_thing and may_be_several(found.part("what") or ""):
         return "state"  # a new client need not be the only one
     if found.about_thing and reading.kind in ("name", "text") and not found.part("old") and _MOVED.search(clause.text):

@@ -117,7 +117,7 @@ _QUALIFIED: Final = re.compile(
     r"|(?<!s )(?<!now )(?<!to )\bat \d{1,2}\b(?!\s*(?:[ap]\.?m|:|o['’]?clock|%|h\b))|\bi was (?:\w+|\d+)\b(?:\.|$)",
     re.I,
 )
-# Words beside a change that leave what was: it holds for a while, somewhere, as one of two, or is not meant.
+# Words beside a change that leave what was: it holds for a while, somewhere, as one of two, or is not meant or not sure.
 _RESERVED: Final = re.compile(
     r"\b(?:too|as well)(?=\s*(?:[.,!;)]|$))|\b(?:besides|in addition|on top of|on the side|a second|another|spare time|stays? with"
     r"|as a (?:company|team|joke|prank|test)|for now|for the time being|over the|just for|on (?:holiday|vacation)"
@@ -132,6 +132,12 @@ _RESERVED: Final = re.compile(
     r"|^\W*(?:check|put|turn|translate|rewrite|say|read)\b[^.!?]*\bthis\b[^.!?]*[-–—]"
     r"|^\W*(?:(?:and|but|so|well|even)\s+)*(?:if|had|were|should|suppose|supposing|imagine|picture|say)\b"
     r"|\bleft\s+(?-i:[A-Z])[\w&.'’ -]*?\s(?:with (?:an?|the|my|two|three|full|some)|by (?:car|bus|train|bike)|on foot|in an?|through|carrying)\b"
+    r"|\b(?:i|we)(?:['’]m| am)? (?:(?:really|kind of|pretty|quite|not|just) )?(?:think|believe|guess|suppose|reckon|assume|suspect|presume|gather|imagine|figure|bet|feel like|seem|unsure|sure|certain)\b"
+    r"|\b(?:presumably|likely|as far as i (?:know|remember|can tell)|afaik|iirc|if i['’]?m not mistaken|must have|seems|seemingly|it looks like|e\.g|i\.e|for example|for instance)\b"
+    # It holds once: "just this once", "today only", "for tonight".
+    r"|\b(?:this|that|the) (?:once|one time|one|time(?: around)?)\b(?! \w+)|\bfor (?:once|today|tonight|tomorrow|this (?:\w+))\b|\b(?:just|only) (?:today|tonight|tomorrow|this|once)\b"
+    r"|\b(?:today|tonight|tomorrow|week|weekend|month|day|(?:mon|tues|wednes|thurs|fri|satur|sun)day) only\b|\bone[- ]?(?:off|time)\b|\bonce only\b|\bexception(?:ally)?\b"
+    r"|\b(?:because of|due to) (?:the|an?) (?:\w+ )?(?:holidays?|strike|construction|roadworks?|snow|storm|weather|heat\w*|flood\w*|fair|festival|marathon)\b|\b(?-i:NOT)[.!]*$"
     r"|\b(?:left|quit)\s+(?-i:[A-Z])[\w&.'’ -]*?\sto (?!(?:join|work|start|become|found|build|study|go|move|focus|care|raise|pursue|travel|be|teach)\b)"
     r"|\b(?:and|then)\s+(?:straight\s+|right\s+)?back(?:\s+again)?(?=\s*(?:[.,!;]|$|within\b|in\s+(?:one|a|two)\b))"
     r"|\([^()]*\b(?:did|does|not|said|says|sort of|kind of|joke)\b[^()]*\)"
@@ -142,7 +148,7 @@ _RESERVED: Final = re.compile(
     re.I,
 )  # fmt: skip
 # What comes before a colon and is the speaker's own: "Update: I moved to Ghent".
-_ANNOUNCED: Final = re.compile(
+ANNOUNCED: Final = re.compile(
     r"(?:(?:(?:a |an |the |some |my |our |just |quick |small |big |good |great |bad |sad |short |important |latest |personal |final |new |exciting |life |so"
     r"|ok|okay|well|yes|no|hi|hey|hello|and|but|also|btw|fyi|ps|p\.s|please|actually|sorry|long story short|by the way|for the record"
     r"|for your (?:records|information)|from (?:now on|me)|as of (?:now|today)|to be clear|in short)\b[\s,!]*)*"
@@ -168,7 +174,7 @@ _LABEL: Final = re.compile(
 # A text around the words that are somebody else's: a letter, a story, an exercise, a test.
 _FRAMED: Final = re.compile(
     r"^\W*dear\b|(?:^|\n|[.!?]\s+)(?:best|regards|(?:kind|best|warm) (?:regards|wishes)|yours \w+|sincerely|cheers|greetings|love),?\s*\n?\s*(?-i:[A-Z])"
-    r"|[.!]\s+not[.!]*\s*$|[.!]\s+(?:no,? wait|wait,? no|wait|no|oh|sorry)\W+(?:no\W+)?that(?:['’]s| is| was)\b|^\W*(?:ex|exercise|question|q)\W*\d|-->|(?:^\W*|[.!?]\s+)(?:(?:please|now|can you|could you)\s+)*(?:label|correct my|grade|rate|score|classify|annotate|translate|rephrase|rewrite|proof-?read|summari[sz]e|use this|post this|publish|testing|test"
+    r"|[.!]\s+not[.!]*\s*$|[.!]\s+(?:no,? wait|wait,? no|wait|no|oh|sorry)\W+(?:no\W+)?that(?:['’]s| is| was)\b|^\W*(?:ex|exercise|question|q)\W*\d|-->|(?:^\W*|[.!?]\s+)(?:(?:please|now|can you|could you)\s+)*(?:label|correct my (?-i:[A-Z])|grade|rate|score|classify|annotate|translate|rephrase|rewrite|proof-?read|summari[sz]e|use this|post this|publish|testing|test"
     r"|posting|quoting|let['’]s (?:play|pretend|imagine)|you are (?:an?|the|my) \w+ (?:and|who)|playing)\b"
     r"|\b(?:voicemail|e-?mail|letter|message|text|note|card|post|mail) from\b|\b(?:said|wrote|sent) this\b"
     r"|\bapril fools?\b|\b(?:my|a|the|this) (?:novel|hero|verb)\b|\b(?:tense|grammar)\b|\bnot (?:me|mine)\b|\b(?:he|she|they|(?-i:[A-Z]\w+)) said (?:that|it|so)\b"
@@ -257,7 +263,7 @@ def find_clauses(text: str) -> tuple[Clause, ...]:
 def _blank_labelled(text: str) -> str:
     """Return the text without lines that a name stands before: "Tom: I moved to Vienna"."""
     for found in _LABEL.finditer(text) if ":" in text else ():
-        if _PERSON_LABEL.fullmatch(found["label"].strip()) and not _ANNOUNCED.fullmatch(found["label"].strip()):
+        if _PERSON_LABEL.fullmatch(found["label"].strip()) and not ANNOUNCED.fullmatch(found["label"].strip()):
             end = text.find("\n", found.end())
             end = len(text) if end < 0 else end
             text = text[: found.start()] + " " * (end - found.start()) + text[end:]
@@ -269,7 +275,7 @@ def _is_framed(text: str) -> bool:
     text = _BLANKS.sub("  ", text)  # long runs of blanks would be tried from each blank on
     if _FRAMED.search(text) is not None:
         return True
-    if any(not _ANNOUNCED.fullmatch(found["label"].strip()) for found in _LABEL.finditer(text)):
+    if any(not ANNOUNCED.fullmatch(found["label"].strip()) for found in _LABEL.finditer(text)):
         return True
     first, _, rest = text.strip().partition("\n")
     return bool(rest) and len(first.split()) <= _HEADING and re.search(r"[.!?,]$|^[-*•]", first.strip()) is None

@@ -17,7 +17,7 @@ from memoranda.remember.base import Utterance
 from memoranda.remember.clauses import blank_foreign
 from memoranda.remember.lexicon import CHANGE_TAKEN_BACK, TAKEN_BACK
 from memoranda.storage.claims import ANY_ATTRIBUTE, Claim
-from memoranda.text import Span, has_content, query_terms
+from memoranda.text import Span, has_content, query_terms, sentence_spans
 
 Day: TypeAlias = tuple[int, int]
 """Month and day."""
@@ -118,6 +118,8 @@ def take_back(claims: list[Claim], utterance: Utterance | None) -> Iterator[Clai
         return
     text = blank_foreign(utterance.text)
     found = TAKEN_BACK.search(text)
+    if found is not None and _is_asked(text, found.start()):
+        found = None  # "That was a joke, right?"
     if found is None:
         yield from claims
         if CHANGE_TAKEN_BACK.fullmatch(text):
@@ -133,6 +135,10 @@ def take_back(claims: list[Claim], utterance: Utterance | None) -> Iterator[Clai
     yield from (claim for claim in claims if claim.span[1] > start)
     if not has_content(utterance.text[: found.start()], ()) or not any(claim.span[1] <= start for claim in claims):
         yield _retraction(utterance, found.span())
+
+
+def _is_asked(text: str, position: int) -> bool:
+    return any(text[first:end].endswith("?") for first, end in sentence_spans(text) if first <= position < end)
 
 
 def _retraction(utterance: Utterance, span: Span, *, only_change: bool = False) -> Claim:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from memoranda.remember.clauses import OPENING
+from memoranda.remember.frames import is_presented
 from memoranda.remember.lexicon import CHILDREN, PARTNERS, RELATIVES
 from memoranda.text import Span, sentence_spans
 
@@ -54,6 +55,8 @@ def stands_alone(text: str, span: Span, value: str, others: Iterable[Span], *, c
         others: The parts that are read by themselves: other claims and times.
         contrasts: Whether the words after it may say what it is not: "Kate, not Katie".
     """
+    if is_presented(text, span):
+        return False
     start, end = _sentence_around(text, span)
     detail = _DETAIL.search(value)
     stop = span[1] - (len(value) - detail.start() if detail and text[: span[1]].endswith(value) else 0)

@@ -11,9 +11,10 @@ from memoranda.messages.message import Message, text_of
 from memoranda.remember.base import Candidate, Entity, Feature, KnownTexts, NoKnownTexts, Utterance, Verdict
 from memoranda.remember.claims import find_claims
 from memoranda.remember.entities import find_entities
+from memoranda.remember.frames import announces_text
 from memoranda.remember.gate import DialogueContext, dialogue_context, judge, question_in, with_question
 from memoranda.remember.importance import combine_features, find_features
-from memoranda.storage.claims import CLAIMS, VOICE, Claim
+from memoranda.storage.claims import CLAIMS, PRESENTED, VOICE, Claim
 from memoranda.types import JSON, MemoryType
 
 _ASSISTANT_FACTOR: Final = 0.6
@@ -45,14 +46,24 @@ def extract_each(
     *,
     importance: float | None = None,
     question: str = "",
+    announced_by: str | None = None,
 ) -> Iterator[list[Candidate | Verdict]]:
-    """Yield the candidates and verdicts of each utterance; `question` is what was asked before the first one."""
+    """Yield the candidates and verdicts of each utterance.
+
+    Args:
+        utterances: What was said, in order.
+        known: The texts that are known already.
+        importance: Replaces the score.
+        question: What was asked before the first one.
+        announced_by: Whose last turn before the first one announced a text.
+    """
     people, prompts = (u.speaker for u in utterances), (u.text for u in utterances if u.role == "system")
-    context = replace(dialogue_context(people, prompts), question=question)
+    context = replace(dialogue_context(people, prompts), question=question, announced_by=announced_by)
     texts = NoKnownTexts() if known is None else known
     for utterance in utterances:
         found: list[Candidate | Verdict] = []
-        for piece in judge(utterance, context, texts):
+        presented = utterance.speaker == context.announced_by
+        for piece in judge(replace(utterance, presented=presented), context, texts):
             if isinstance(piece, Verdict):
                 found.append(piece)
                 continue
@@ -61,7 +72,9 @@ def extract_each(
             found.append(replace(candidate, content=content))
             texts.add(replace(piece, text=content))
         yield found
-        context = replace(context, question=question_in(utterance.text))
+        announced_by = None if presented else context.announced_by
+        announced_by = utterance.speaker if announces_text(utterance.text) else announced_by
+        context = replace(context, question=question_in(utterance.text), announced_by=announced_by)
 
 
 def extract_candidate(
@@ -133,6 +146,8 @@ def to_notes(candidate: Candidate) -> dict[str, JSON]:
     said = candidate.utterance
     if said.role == "user" and said.owner not in ("user", said.speaker):
         notes[VOICE] = said.owner
+    if said.presented:
+        notes[PRESENTED] = True
     return {key: value for key, value in notes.items() if value}
 
 

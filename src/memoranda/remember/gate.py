@@ -56,6 +56,8 @@ class DialogueContext:
     """The word runs of the system prompts."""
     question: str = ""
     """What the turn before asked: a single word can then be an answer."""
+    announced_by: str | None = None
+    """The speaker whose last turn announced a text."""
 
 
 def dialogue_context(names: Iterable[str], system_prompts: Iterable[str]) -> DialogueContext:

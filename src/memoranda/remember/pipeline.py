@@ -27,6 +27,7 @@ from memoranda.remember.base import Candidate, NoKnownTexts, Utterance, Verdict
 from memoranda.remember.duplicates import KnownTextIndex, tells_what_happened
 from memoranda.remember.echoes import merge_spans
 from memoranda.remember.extraction import extract_candidate, extract_each, only_candidates, rate_importance, to_notes
+from memoranda.remember.frames import announces_text
 from memoranda.remember.gate import (
     DialogueContext,
     check_duplicate,
@@ -54,7 +55,7 @@ from memoranda.remember.updates import UpdateFinder
 from memoranda.storage.add import to_memory
 from memoranda.storage.base import Store
 from memoranda.storage.changes import AppendMessage, Change, NewMemory, StoredMessage, StoredTurn
-from memoranda.storage.message_log import read_last_message
+from memoranda.storage.message_log import read_last_messages
 from memoranda.storage.write import Duplicates, MemoryWrite, Recheck
 from memoranda.text import Span, clean_text, first_words
 from memoranda.types import JSON, Memory, Outcome, Outcomes, Progress, Scope
@@ -70,6 +71,8 @@ _CLOCKS_DIFFER: Final = timedelta(minutes=1)
 """By how much a message may be dated after it was stored without a word about it: clocks differ."""
 _ANSWER_WORDS: Final = 4
 _ANSWERED_WITHIN: Final = timedelta(days=1)
+_READ_BEFORE: Final = 3
+"""How many messages before a call are read: between two of one speaker are mostly one or two of others."""
 DATED_IN_FUTURE: Final = "dated in the future"
 """The key in the notes for the time that a message was dated with, when that lies after the time it was stored."""
 
@@ -170,22 +173,31 @@ class RememberPipeline:
     def _extract(self, utterances: Sequence[Utterance], known: Known, options: WriteOptions) -> list[Extracted]:
         """Return the candidates and verdicts of each utterance. A plain text does not go through the gate."""
         judged = [utterance for utterance in utterances if self._is_judged(utterance, options)]
-        question = self._find_question(judged[0], options.scope) if judged else ""
-        found = iter(extract_each(judged, known.texts, importance=options.importance, question=question))
+        question, announced_by = self._read_before(judged[0], options.scope) if judged else ("", None)
+        found = iter(
+            extract_each(
+                judged, known.texts, importance=options.importance, question=question, announced_by=announced_by
+            )
+        )
         return [
             next(found) if self._is_judged(each, options) else self._keep(each, known, options) for each in utterances
         ]
 
-    def _find_question(self, first: Utterance, scope: Scope) -> str:
-        """Return what somebody else asked right before the first message of a call, if that is short as answers are."""
-        if len(first_words(first.text, _ANSWER_WORDS + 1)) > _ANSWER_WORDS:
-            return ""
-        last = self._store.read(lambda tx: read_last_message(tx, scope), tenant=scope.tenant)
-        if last is None or first.message is None or _same_speaker(last, first.message):
-            return ""
-        return (
-            question_in(last.content or "") if timedelta(0) <= first.said_at - last.said_at <= _ANSWERED_WITHIN else ""
-        )
+    def _read_before(self, first: Utterance, scope: Scope) -> tuple[str, str | None]:
+        """Return what was asked right before the first message of a call, and its speaker if they announced it.
+
+        Only a message that is short as answers are has a question.
+        """
+        message = first.message
+        if message is None:
+            return "", None
+        last = self._store.read(lambda tx: read_last_messages(tx, scope, _READ_BEFORE), tenant=scope.tenant)
+        last = [each for each in last if timedelta(0) <= first.said_at - each.said_at <= _ANSWERED_WITHIN]
+        own = next((each for each in last if _same_speaker(each, message)), None)
+        announced = own is not None and announces_text(own.content or "")
+        is_answer = len(first_words(first.text, _ANSWER_WORDS + 1)) <= _ANSWER_WORDS
+        question = question_in(last[0].content or "") if is_answer and last and last[0] is not own else ""
+        return question, first.speaker if announced else None
 
     def _keep(self, utterance: Utterance, known: Known, options: WriteOptions) -> Extracted:
         """Return what becomes of an utterance that does not go through the gate: a text may be a duplicate."""

@@ -35,7 +35,16 @@ from memoranda.remember.likeness import (
 from memoranda.storage.base import PartitionKey, Store, chunked
 from memoranda.storage.changes import NewMemory
 from memoranda.storage.claim_resolution import BY_MEANING, MARKS_ONLY, names_thing
-from memoranda.storage.claims import ANY_ATTRIBUTE, CLAIMS, Claim, as_made, claim_from_json, claims_in, claims_of
+from memoranda.storage.claims import (
+    ANY_ATTRIBUTE,
+    CLAIMS,
+    PRESENTED,
+    Claim,
+    as_made,
+    claim_from_json,
+    claims_in,
+    claims_of,
+)
 from memoranda.storage.supersession import relate
 from memoranda.text import query_terms
 from memoranda.types import FloatArray, IntArray, Memory, Scope, trust_rank
@@ -161,6 +170,8 @@ class UpdateFinder:
             offset = evidence_start(new.notes), evidence_start(older.notes)
             said_at, trust = (older.valid_from, new.valid_from), (older.trust, new.trust)
             for pair in align(older.content, new.content, _speaker_of(new), said_at, trust):
+                if new.notes.get(PRESENTED):
+                    pair = replace(pair, newer=replace(pair.newer, operation="state"))
                 made, known = shift(pair.newer, offset[0]), shift(pair.older, offset[1])
                 if any(_same_evidence(claim, made) and _would_relate(older, claim) for claim in spoken):
                     continue  # a pattern reads it already

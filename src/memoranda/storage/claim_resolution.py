@@ -58,6 +58,7 @@ from memoranda.storage.supersession import (
     Ending,
     MadeClaim,
     Resolution,
+    denies_answer,
     names_thing_owned,
     names_value,
     relate_made,
@@ -303,13 +304,16 @@ def _find_meant(tx: Transaction, memory: Memory, claim: Claim, related: Sequence
 
 
 def _find_said_before(tx: Transaction, memory: Memory, claim: Claim) -> list[int]:
-    """Return the memories of the speaker's last words before these; none where others named such a value since."""
+    """Return the memories of the speaker's last words before these; none where these are about others' words since."""
     owner = owner_of(memory)
     if memory.message_id is None:
         return [each for each in latest_ids(tx, owner, 2) if each != memory.id][:1]
+    answers: list[str] = []
     for message in read_before(tx, owner, memory.message_id, _LATEST):
         if (message.speaker or message.role) == memory.speaker:
-            return ids_of_message(tx, owner, message.message_id)
+            denied = claim.operation == "retract" and denies_answer(claim.value, answers, message.content)
+            return [] if denied else ids_of_message(tx, owner, message.message_id)
+        answers.append(message.content or "")
         if claim.operation == "correct" and has_shape(message.content or "", value_shape(claim.value)):
             return []
     return []
@@ -324,17 +328,13 @@ def _add_claim(tx: Transaction, memory: Memory, older_id: int, claim: Claim) -> 
     """Add a claim to an older memory of the same owner, unless it makes one about the same words."""
     owner = owner_of(memory)
     (older,) = lifecycle.read_memories(tx, Scope(owner.tenant, user=owner.user), [older_id]) or (None,)
-    if older is None or any(
-        _overlap(claim.span, known.span) for known in claims_in(older.notes) if _covers(known, claim)
-    ):
+    slot = claim.subject, claim.attribute
+    known = [each for each in claims_in(older.notes) if (each.subject, each.attribute) == slot] if older else []
+    if older is None or any(_overlap(claim.span, each.span) for each in known):
         return
     notes = {**older.notes, CLAIMS: [*claims_of(older), claim.to_json()]}
     write_notes(tx, older_id, notes)
     index_claims(tx, older_id, owner_of(older), notes)
-
-
-def _covers(known: Claim, claim: Claim) -> bool:
-    return known.attribute == claim.attribute and known.subject == claim.subject
 
 
 def _overlap(one: Span, other: Span) -> bool:

@@ -40,6 +40,8 @@ SAID_FROM: Final = "said_from"
 """The key in a claim that corrects another one, and so holds from before it was said: when it says that it holds."""
 VOICE: Final = "voice"
 """The key in a memory's notes for the name of the user, where they speak without one but are known by it."""
+PRESENTED: Final = "presented"
+"""The key in a memory's notes where its speaker announced it as a text: it is only linked."""
 _UNNAMED: Final = frozenset(("user", "assistant", "tool", "system"))
 _C = claims.c
 _M = memories.c

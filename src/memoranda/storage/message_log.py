@@ -144,12 +144,12 @@ def read_unextracted(tx: ReadTransaction, scope: Scope, limit: int, due: datetim
     return [_stored_turn(row) for row in rows]
 
 
-def read_last_message(tx: ReadTransaction, scope: Scope) -> StoredMessage | None:
-    """Return the message of a scope that was logged last."""
+def read_last_messages(tx: ReadTransaction, scope: Scope, limit: int) -> list[StoredMessage]:
+    """Return the messages of a scope that were logged last, the newest first."""
     columns = (_M.tenant, _M.agent, _M.user, _M.session, _M.payload)
     query = select(*columns, _M.message_id, _M.role, _M.content, _M.said_at, _M.speaker)
-    query = query.where(*scope_conditions(messages, scope)).order_by(_M.seq.desc()).limit(1)
-    return next((_stored_turn(row)[1] for row in tx.execute(query)), None)
+    query = query.where(*scope_conditions(messages, scope)).order_by(_M.seq.desc()).limit(limit)
+    return [_stored_turn(row)[1] for row in tx.execute(query)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -327,3 +327,28 @@ def _last_word(value: str) -> str:
 def latest(ids: Iterable[int], limit: int = 5) -> list[int]:
     """Return the newest ids, oldest first."""
     return sorted(set(ids))[-limit:]
+
+
+# "Scratch that", "I made that up": whatever was answered in between.
+_OWN_WORDS: Final = re.compile(r"\b(?:i|scratch|strike|forget|ignore|disregard)\b", re.I)
+_TO_SPEAKER: Final = re.compile(
+    r"\byou(?:r|['’]re|['’]ve)?\b|\b(?:congrat\w*|noted|got it|great|ok|okay|sure|wow|nice)\b", re.I
+)
+_VALUE: Final = re.compile(r"\b[A-Z][\w'’-]+|\d[\d.,:]*\d|\d")
+_STATEMENT: Final = 4
+"""How many words an answer that says something of its own has at least."""
+
+
+def denies_answer(words: str, answers: Iterable[str], said: str | None) -> bool:
+    """Return whether words that take something back are about an answer: "That's not true" after "So you live in Rome".
+
+    Args:
+        words: The words that take something back.
+        answers: What others said since the speaker's last words.
+        said: Those last words: an answer that repeats a name or a number of them to the speaker only confirms it.
+    """
+    if _OWN_WORDS.search(words):
+        return False
+    values = set(_VALUE.findall(said or ""))
+    stated = [each for each in answers if len(each.split()) >= _STATEMENT and not each.rstrip().endswith("?")]
+    return any(_TO_SPEAKER.search(each) is None or values.isdisjoint(_VALUE.findall(each)) for each in stated)

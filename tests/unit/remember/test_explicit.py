@@ -90,3 +90,10 @@ def test_texts_that_share_only_a_person_or_a_name_share_nothing(older: str, newe
 )
 def test_texts_that_share_a_topic_or_a_thing_beside_the_person_are_alike(older: str, newer: str) -> None:
     assert likeness(older, newer, 0.3) >= 0.38
+
+
+@pytest.mark.parametrize("words", ["this is ", "I'll send ", "that's ", "((((,,,,", "here is a ", "please, "])
+def test_long_sentence_beside_a_change_is_read_in_a_moment(words: str) -> None:
+    began = time.perf_counter()
+    alone(words * 400 + "\n" + CHANGE)
+    assert time.perf_counter() - began < 0.5

@@ -311,3 +311,177 @@ def test_words_that_fit_a_change_take_back_no_statement(manager: MemoryManager) 
     say(manager, "I like jazz.", 0)
     say(manager, "Wait, actually I haven't.", 0.01)
     assert [(fact.value, fact.holds) for fact in manager.facts(user="ana")] == [("jazz", True)]
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        "Abridge this. {}",
+        "Could you make this rhyme? {}",
+        "{} Put that into Spanish.",
+        "{} Make it sound friendlier, please.",
+        "{} How do you spell that?",
+        "Underline the verbs in the sentence. {}",
+        "Tell me if this is correct English. {}",
+        "Add commas to this\n{}",
+        "Is this grammatical? {}",
+        "Kim texted me this. {}",
+        "The postcard reads as follows. {}",
+        "{} That's what my brother wrote.",
+        "{} It's a line from my play.",
+        "Suppose this. {}",
+        "Here's an excerpt. {}",
+        "Scene one. {}",
+        "Proverb of the week. {}",
+        "Listening comprehension\n{}",
+        "{} Paraphrase, please.",
+        "My uncle's motto. {}",
+        "Mark the adverbs. {}",
+        "Reply as if you were me. {}",
+        "{} Now in Danish.",
+        "{} Same thing but longer.",
+        "{} I'm quoting Olga.",
+    ],
+)
+def test_words_that_another_sentence_presents_as_a_text_hide_nothing(manager: MemoryManager, around: str) -> None:
+    assert not hides(manager, "I live in Ghent.", around.format("I moved to Porto."))
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        "{} Please update my address.",
+        "{} Can you find me a school that takes dogs?",
+        "{} Remind me to register.",
+        "{} What documents do I need for that?",
+        "{} Draft an email to my landlord.",
+        "{} Please remember this.",
+        "Please note the following. {}",
+        "{} Please correct my address.",
+        "{} That means a longer commute.",
+        "{} That's why I'm so tired.",
+        "{} Can you change that in my profile?",
+        "Hi Kim. {} This makes me very happy.",
+        "Crazy week. {} Is it far from Lisbon?",
+        "It rained all day. {} What should I see this weekend?",
+    ],
+)
+def test_other_sentences_leave_a_change_as_it_is(manager: MemoryManager, around: str) -> None:
+    assert hides(manager, "I live in Ghent.", around.format("I moved to Porto."))
+
+
+def tell(manager: MemoryManager, hours: float, text: str, role: str = "user") -> None:
+    name = "Ana" if role == "user" else None
+    manager.remember(Message(role, text, timestamp=SAID + timedelta(hours=hours), name=name), user="ana")
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "Put my next message into Dutch.",
+        "Check the grammar of the following.",
+        "I'll paste a paragraph of my essay.",
+        "Let's pretend.",
+        "You are a judge and I'm a witness.",
+        "Shorten this, please.",
+    ],
+)
+@pytest.mark.parametrize(
+    ("older", "newer"), [("I live in Ghent.", "I moved to Porto."), ("I have two cats.", "I now have three cats.")]
+)
+def test_words_that_the_message_before_announces_hide_nothing(
+    manager: MemoryManager, before: str, older: str, newer: str
+) -> None:
+    first = say(manager, older, 0)
+    tell(manager, 1, before)
+    tell(manager, 2, "Sure, go ahead.", "assistant")
+    tell(manager, 3, newer)
+    assert ended_by(manager, first) is None
+
+
+def test_words_that_a_message_of_the_same_call_announces_hide_nothing(manager: MemoryManager) -> None:
+    first = say(manager, "I live in Ghent.", 0)
+    texts = ("Proofread my next sentence.", "I moved to Porto.")
+    manager.remember(
+        [Message("user", text, timestamp=SAID + timedelta(hours=1), name="Ana") for text in texts], user="ana"
+    )
+    assert ended_by(manager, first) is None
+
+
+@pytest.mark.parametrize(
+    "before", ["Make it shorter.", "Translate this: I live in Rome.", "What do you think of that?", "Remember this."]
+)
+def test_requests_about_what_was_said_before_leave_the_next_message_as_it_is(
+    manager: MemoryManager, before: str
+) -> None:
+    first = say(manager, "I live in Ghent.", 0)
+    tell(manager, 1, before)
+    tell(manager, 3, "I moved to Porto.")
+    assert ended_by(manager, first) is not None
+
+
+def test_announcement_is_about_the_next_message_alone(manager: MemoryManager) -> None:
+    first = say(manager, "I live in Ghent.", 0)
+    for hours, text in enumerate(("Put my next message into Dutch.", "It rains a lot.", "I moved to Porto."), 1):
+        tell(manager, hours, text)
+    assert ended_by(manager, first) is not None
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("Kim works at Lidl.", "I think Kim left Lidl."),
+        ("Kim works at Lidl.", "I believe Kim left Lidl."),
+        ("The workshop is on Tuesday.", "I guess the workshop moved to Friday."),
+        ("The workshop is on Tuesday.", "I'm pretty sure the workshop moved to Friday."),
+        ("The workshop is on Tuesday.", "The workshop moved to Friday, I think."),
+        ("I live in Ghent.", "E.g. I moved to Porto."),
+        ("The workshop is on Tuesday.", "The workshop moved to Friday just this once."),
+        ("The workshop is on Tuesday.", "The workshop moved to Friday, one time only."),
+        ("The workshop is on Tuesday.", "As an exception the workshop moved to Friday."),
+        ("The shop opens at 9.", "The shop opens at 11 now, today only."),
+        ("The shop opens at 9.", "The shop opens at 11 now because of the strike."),
+        ("I work at Bosch.", "I started at Riverside Yoga."),
+        ("I work at Bosch.", "I started at Oak Tennis Club last week."),
+        ("I eat meat.", "I stop eating meat next month."),
+        ("I drink coffee.", "I quit drinking coffee tomorrow."),
+        ("I play tennis.", "I gave up tennis starting next week."),
+    ],
+)
+def test_change_that_is_unsure_once_or_yet_to_come_hides_nothing(
+    manager: MemoryManager, older: str, newer: str
+) -> None:
+    assert not hides(manager, older, newer)
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("I work at Bosch.", "I started a job at Riverside Yoga."),
+        ("I drink coffee.", "I quit drinking coffee yesterday."),
+        ("The workshop is on Tuesday.", "The workshop moved to Friday from now on."),
+        ("I live in Ghent.", "I finally moved to Porto, at last."),
+    ],
+)
+def test_change_that_is_sure_and_lasts_hides(manager: MemoryManager, older: str, newer: str) -> None:
+    assert hides(manager, older, newer)
+
+
+@pytest.mark.parametrize(
+    ("answer", "back", "holds"),
+    [
+        ("So you live in Kiel.", "That's not true.", True),
+        ("Ghent has nine million people.", "That is not true.", True),
+        ("Shall I tell you a riddle?", "That was a joke, right?", True),
+        ("Noted!", "That's not true.", False),
+        ("Ghent is a good place for you.", "That was a joke.", False),
+        ("So you live in Kiel.", "I made that up.", False),
+    ],
+)
+def test_words_that_deny_an_answer_take_back_nothing(
+    manager: MemoryManager, answer: str, back: str, holds: bool
+) -> None:
+    say(manager, "I live in Ghent.", 0)
+    tell(manager, 1, answer, "assistant")
+    tell(manager, 2, back)
+    assert bool(manager.facts(user="ana")) == holds
