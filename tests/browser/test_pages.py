@@ -267,7 +267,7 @@ def test_person_is_the_scope_that_the_chooser_shows(look: Look, small: str) -> N
     page.get_by_role("heading", name="Memories", exact=True).wait_for()
     assert page.locator("#scope").input_value() == "ana"
     page.locator(".row").first.wait_for()
-    assert {text.strip() for text in page.locator(".row .badge.who").all_inner_texts()} == {"ana"}
+    assert {text.strip() for text in page.locator(".row .badge.who").all_text_contents()} == {"ana"}
 
 
 def test_forgetting_a_person_shows_everybody_else(look: Look, writable: str) -> None:
