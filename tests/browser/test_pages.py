@@ -81,7 +81,7 @@ def test_search_is_not_recorded_as_a_recall(look: Look, writable: str) -> None:
 def test_filters_narrow_the_list(look: Look, small: str) -> None:
     page = look(small).open("memories?state=quarantined")
     page.locator(".row").first.wait_for()
-    assert {row.strip() for row in page.locator(".badge.quarantined").all_inner_texts()} == {"quarantined"}
+    assert {row.strip() for row in page.locator(".badge.quarantined").all_text_contents()} == {"quarantined"}
     page = look(small).open("memories?state=archived")
     page.locator(".row").first.wait_for()
     assert "cold in May" in page.locator(".list").inner_text()

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from memoranda.index.base import TextIndex, VectorIndex
 from memoranda.index.partition import UNNAMED, Partition, Timeline
 from memoranda.recall.query import ParsedQuery, RecallQuery
-from memoranda.text import ENDS_WITH_QUESTION, query_terms, sentence_spans, words_of
+from memoranda.text import ENDS_WITH_QUESTION, sentence_spans, words_of
 from memoranda.types import FloatArray, IntArray
 
 DENSE_WEIGHT = 0.7
@@ -38,11 +38,8 @@ _LEAD_IN = re.compile(
     r"|once more|btw|by the way|tell me|remind me)\b[\s,.!:;…-]*)+",
     re.I,
 )
-_ASKS = re.compile(
-    r"(?:(?P<what>who|whom|whose|what|where|when|which|why|how)|do|does|did|am|is|are|was|were|can|could|will|would|shall|should|may"
-    r"|might|must|have|has|had)\b",
-    re.I,
-)
+_SAME_WORDS = {"could": "can", "would": "will", "might": "may", "an": "a", "the": "a"}
+"""Words that make no other question of one; prepositions, negations and pronouns do."""
 _PRIOR_WORDS = (0.03, 0.08)
 """Typical mean and deviation of the share of a question's term weight that a text holds."""
 
@@ -127,21 +124,15 @@ def find_same_question(partition: Partition, parsed: ParsedQuery) -> IntArray:
 
 
 def repeats_question(content: str, question: str) -> bool:
-    """Return whether a memory is nothing but the question itself, asked before: it answers nothing."""
+    """Return whether a memory is only the question itself, asked before in the same words: it answers nothing."""
     if not content.rstrip().endswith("?") or len(sentence_spans(content)) > 1:
         return False
-    before, now = (_LEAD_IN.sub("", text.strip()) for text in (content, question))
-    words = [[word.casefold() for word in words_of(text)] for text in (before, now)]
-    if words[0] == words[1]:
-        return True
-    first = [_ASKS.match(text) for text in (before, now)]
-    if first[0] is None or first[1] is None or _folded(first[0]) != _folded(first[1]):
-        return False
-    return bool(query_terms(before)) and set(query_terms(before)) == set(query_terms(now))
+    return _words_asked(content) == _words_asked(question)
 
 
-def _folded(found: re.Match[str]) -> str:
-    return (found["what"] or "").casefold()
+def _words_asked(question: str) -> list[str]:
+    words = (word.casefold() for word in words_of(_LEAD_IN.sub("", question.strip())))
+    return [_SAME_WORDS.get(word, word) for word in words]
 
 
 def select_candidates(

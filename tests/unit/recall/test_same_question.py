@@ -34,6 +34,9 @@ def test_question_in_slightly_other_words_repeats(before: str) -> None:
         "When can I park the van on Sunday?",
         "I sold the car. Where can I park the van on Sunday?",
         "Where can I park the van on Monday?",
+        "Where can't I park the van on Sunday?",
+        "Where can you park the van on Sunday?",
+        "Where can I park the van after Sunday?",
     ],
 )
 def test_statement_or_other_question_does_not_repeat(other: str) -> None:
