@@ -51,7 +51,7 @@ from memoranda.storage.claims import (
     without_end,
     write_notes,
 )
-from memoranda.storage.message_log import read_before
+from memoranda.storage.message_log import read_last_messages
 from memoranda.storage.read import ids_of_message, latest_ids
 from memoranda.storage.rows import from_micros
 from memoranda.storage.supersession import (
@@ -309,7 +309,7 @@ def _find_said_before(tx: Transaction, memory: Memory, claim: Claim) -> list[int
     if memory.message_id is None:
         return [each for each in latest_ids(tx, owner, 2) if each != memory.id][:1]
     answers: list[str] = []
-    for message in read_before(tx, owner, memory.message_id, _LATEST):
+    for message in read_last_messages(tx, owner, _LATEST, memory.message_id):
         if (message.speaker or message.role) == memory.speaker:
             denied = claim.operation == "retract" and denies_answer(claim.value, answers, message.content)
             return [] if denied else ids_of_message(tx, owner, message.message_id)

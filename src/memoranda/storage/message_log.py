@@ -6,13 +6,22 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 
-from sqlalchemy import ColumnElement, delete, func, select
+from sqlalchemy import delete, func, select
 
 from memoranda.storage.base import Owner, ReadTransaction, Row, Transaction, chunked
 from memoranda.storage.changes import AppendMessage, MarkExtracted, StoredMessage, StoredTurn
-from memoranda.storage.rows import from_micros, in_owners, scope_conditions, scope_names, scope_of, to_json, to_micros
+from memoranda.storage.rows import (
+    from_micros,
+    in_owners,
+    owner_conditions,
+    scope_conditions,
+    scope_names,
+    scope_of,
+    to_json,
+    to_micros,
+)
 from memoranda.storage.schema import messages, unread
 from memoranda.types import Outcome, Scope
 
@@ -31,16 +40,9 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-_SCOPE = (_M.tenant, _M.agent, _M.user, _M.session)
-
-
-class EarlierMessage(NamedTuple):
-    """What the log says about a message."""
-
-    message_id: str
-    role: str
-    speaker: str | None
-    content: str | None
+_STORED = select(
+    _M.tenant, _M.agent, _M.user, _M.session, _M.payload, _M.message_id, _M.role, _M.content, _M.said_at, _M.speaker
+)
 
 
 class MessageLogWriter:
@@ -99,15 +101,6 @@ def append_messages(tx: Transaction, changes: Sequence[AppendMessage]) -> list[O
     return [Outcome("stored", None, "logged, not remembered", change.message.message_id) for change in changes]
 
 
-def read_before(tx: ReadTransaction, scope: Scope, message_id: str, limit: int) -> list[EarlierMessage]:
-    """Return the messages that were logged before one, of exactly its scope, the nearest first."""
-    owned: list[ColumnElement[bool]] = [_M.position.is_(None)]
-    owned += [column == name for column, name in zip(_SCOPE, scope_names(scope), strict=True)]
-    seq = select(_M.seq).where(_M.message_id == message_id, *owned).scalar_subquery()
-    query = select(_M.message_id, _M.role, _M.speaker, _M.content).where(_M.seq < seq, *owned)
-    return [EarlierMessage(*row) for row in tx.execute(query.order_by(_M.seq.desc()).limit(limit))]
-
-
 def mark_extracted(tx: Transaction, change: MarkExtracted) -> Outcome:
     """Record that a model has read these messages, or why it could not."""
     numbers = MessageLogWriter(tx, change.turns).known_numbers(change.turns)
@@ -136,20 +129,27 @@ def _queue(tx: Transaction, numbers: Sequence[int], failure: str, *, asked: bool
 
 def read_unextracted(tx: ReadTransaction, scope: Scope, limit: int, due: datetime | None = None) -> list[StoredTurn]:
     """Return the oldest messages of a scope that a model has yet to read; with `due`, those to read by then."""
-    columns = (_M.tenant, _M.agent, _M.user, _M.session, _M.payload)
-    query = select(*columns, _M.message_id, _M.role, _M.content, _M.said_at, _M.speaker).join(unread)
+    query = _STORED.join(unread)
     if due is not None:
         query = query.where(_U.retry_at <= to_micros(due))
     rows = tx.execute(query.where(*scope_conditions(messages, scope)).order_by(_M.seq).limit(limit))
     return [_stored_turn(row) for row in rows]
 
 
-def read_last_messages(tx: ReadTransaction, scope: Scope, limit: int) -> list[StoredMessage]:
-    """Return the messages of a scope that were logged last, the newest first."""
-    columns = (_M.tenant, _M.agent, _M.user, _M.session, _M.payload)
-    query = select(*columns, _M.message_id, _M.role, _M.content, _M.said_at, _M.speaker)
-    query = query.where(*scope_conditions(messages, scope)).order_by(_M.seq.desc()).limit(limit)
-    return [_stored_turn(row)[1] for row in tx.execute(query)]
+def read_last_messages(tx: ReadTransaction, scope: Scope, limit: int, before: str | None = None) -> list[StoredMessage]:
+    """Return the messages of exactly a scope that were logged last, the newest first.
+
+    Args:
+        tx: Where to read.
+        scope: Whose messages; without a session, those of no session.
+        limit: How many.
+        before: The id of a message; only those that were logged before it.
+    """
+    logged = [_M.position.is_(None), *owner_conditions(scope, messages)]
+    query = _STORED.where(*logged)
+    if before is not None:
+        query = query.where(_M.seq < select(_M.seq).where(_M.message_id == before, *logged).scalar_subquery())
+    return [_stored_turn(row)[1] for row in tx.execute(query.order_by(_M.seq.desc()).limit(limit))]
 
 
 @dataclass(frozen=True, slots=True)

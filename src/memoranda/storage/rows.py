@@ -97,10 +97,10 @@ def not_expired(at: datetime) -> ColumnElement[bool]:
     return or_(memories.c.expires_at.is_(None), memories.c.expires_at > to_micros(at))
 
 
-def owner_conditions(scope: Scope) -> list[ColumnElement[bool]]:
+def owner_conditions(scope: Scope, table: Table = memories) -> list[ColumnElement[bool]]:
     """Return conditions for exactly this tenant, agent, user and session; None matches rows without that name."""
-    columns = (_M.tenant, _M.agent, _M.user, _M.session)
-    return [column == name for column, name in zip(columns, scope_names(scope), strict=True)]
+    columns = ("tenant", "agent", "user", "session")
+    return [table.c[column] == name for column, name in zip(columns, scope_names(scope), strict=True)]
 
 
 def in_owners(table: Table, owners: Collection[Owner]) -> ColumnElement[bool]:
