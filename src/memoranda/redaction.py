@@ -17,13 +17,15 @@ from memoranda.secret_patterns import (
     PLAIN_PASSWORD,
     SHAPE_HINT,
     SPOKEN,
-    SPOKEN_HINT,
+    SPOKEN_HINTS,
+    SPOKEN_PARTS,
     SPOKEN_WORDS,
     VENDOR_KEYS,
     WORDS_HINT,
 )
 from memoranda.text import Span
 from memoranda.types import JSON
+from memoranda.word_hints import WordHints
 
 REPLACEMENT: Final = "[redacted]"
 
@@ -38,7 +40,9 @@ DEFAULT_PATTERNS: Final = VENDOR_KEYS
 """Keys, tokens and passwords by their shape. The text of a group named `keep` stays in front of the replacement."""
 
 _MAY_HOLD_KEY: Final = re.compile(SHAPE_HINT)
-_MAY_BE_SAID: Final = re.compile(SPOKEN_HINT)
+_SPOKEN_HINTS: Final = tuple(map(re.compile, SPOKEN_HINTS))
+_SAID_WITH_SECRET: Final = WordHints(SPOKEN_PARTS)
+_NAMES_SECRET: Final = WordHints(WORDS_HINT)
 _BLANK_LINES: Final = re.compile(r"\n\s*\n")
 _MAY_HOLD_CODE: Final = re.compile(r"\d(?:(?<=[^\s\d.,:;/$€£(]\d)|(?:[ -]{0,3}\d){2}|[a-z#*_!])")
 """Three digits, or a digit next to a letter or a symbol: "1. Bread" and "at 9:30" hold no code."""
@@ -155,9 +159,8 @@ def find_secrets(text: str) -> tuple[Span, ...]:
         found += [*default_redactor().spans(text), *_find_random_keys(text, lowered), *_find_manifest_values(text)]
     if _MAY_HOLD_CODE.search(lowered):
         found += [*_find_cards(text), *_find_accounts(text)]
-    if any(map(lowered.__contains__, WORDS_HINT)) or _MAY_HOLD_CODE.search(lowered):
-        for start, end in _paragraphs(text):
-            found += [(start + one, start + other) for one, other in _find_spoken(text[start:end])]
+    for start, end in _paragraphs(text):
+        found += [(start + one, start + other) for one, other in _find_spoken(text[start:end])]
     merged: list[Span] = []
     for start, end in sorted(found):
         if merged and start <= merged[-1][1]:
@@ -180,11 +183,18 @@ def _find_spoken(text: str) -> list[Span]:
     """Return where the secrets are that are said in a sentence or used in a command."""
     lowered = text.lower()
     found: list[Span] = []
-    if any(map(lowered.__contains__, WORDS_HINT)):
+    if _NAMES_SECRET.may_be_in(lowered) and any(map(lowered.__contains__, WORDS_HINT)):
         found += [*_spoken_redactor(SPOKEN_WORDS).spans(text), *_find_plain_passwords(text)]
-    if _MAY_HOLD_CODE.search(lowered) and _MAY_BE_SAID.search(lowered):  # most texts have no code
+    if _MAY_HOLD_CODE.search(lowered) and _may_be_said(lowered):  # most texts have no code
         found += _spoken_redactor(SPOKEN).spans(text)
     return found
+
+
+def _may_be_said(lowered: str) -> bool:
+    """Return whether a text in lower case has a word that is said with a secret."""
+    if _SAID_WITH_SECRET.may_be_in(lowered) and any(map(lowered.__contains__, SPOKEN_PARTS)):
+        return True
+    return any(hint.search(lowered) for hint in _SPOKEN_HINTS)
 
 
 def redact_secrets(text: str, replacement: str = REPLACEMENT) -> str:

@@ -278,16 +278,28 @@ NO_KEY_CONTEXT: Final = r"commit|\bsha|\bmd5|hash|digest|checksum|fingerprint|\b
 
 SHAPE_HINT: Final = r"[a-z0-9_+/.-]{16,}|://|</|[=:]>?\s?\S{4}|bearer|-----begin"
 """A text with a key that is known by its shape contains this, in lower case."""
-SPOKEN_HINT: Final = (
-    r"pass|pin\b|open|alarm|allarme|lock|key|safe|vault|disarm|works? with|press|type|enter|cookie|licen|lizenz|serial|windows|psk|mdp|puk|code|c[oó]dig|codice|kod |pwd|\bpw\b|secret|token|combin|cvv|cvc|otp|2fa|mfa|authenticator|kennwort|geheim|zugang|"
-    r"contrase|clave|clé|senha|parola|wachtwoord|has[lł]o|парол|пин|код|密码|密碼|口令|パスワード|暗証|비밀번호|암호|كلمة|lösenord|kodeord|heslo|salasana|şifre|credential|creds|log ?in|log ?on|ssn|social|insurance|tax|steuer|sozial|renten|kranken|fiscale|sécu|seguridad|"
-    r"mysql|mariadb|redis-cli|mongo|curl|wget|http|docker|podman|smbclient|sqlcmd|ldapsearch|7z|zip|seed|phrase|mnemonic|wallet|recover|account|konto|compte|cuenta|identifiants|security|magic word|"
-    r"\bid\b|number|nummer|num[eé]ro|número|ausweis|identi|paspoort|rijbewijs|führerschein|patente|permis|dni\b|nie\b|nif\b|cpf\b|bsn\b|sin\b|pan\b|tfn\b|ein\b|\bni |nino|rut\b|itin|ahv|curp|rfc\b|medicare|aadhaar|pesel|cédula|\brg\b|\d{3}\.\d{3}\.\d{3}-|"
-    r"door|gate|garage|tür|tor\b|deur|port[ea]\b|puerta|portail|portón|portão|cancello|poort|tresor|coffre|cofre|kluis|schloss|cadenas|candado|lucchetto|cadeado|slot|spind|taquilla|intercom|suitcase|koffer|shed|unlock|"
-    r"router|modem|wi-?fi|wlan|hotspot|printer|drucker|laptop|computer|\bpc\b|\bnas\b|server|portal|vpn|netflix|spotify|disney|amazon|paypal|mail|website|forum|tablet|network|netz|admin|sign|site|"
-    r"plus|birthday|backwards|\btan\b|\bdial|building|\buse\b|user|\bu:|usuario|utente|utilisateur|benutzer|gebruiker|verif|your|ihr\b|dein|votre|\btu\b|\bsu\b|[a-z0-9]{5}(?:-[a-z0-9]{5}){4}"
+SPOKEN_PARTS: Final = (
+    "pass", "open", "alarm", "allarme", "lock", "key", "safe", "vault", "disarm", "press", "type", "enter", "cookie", "licen", "lizenz", "serial",
+    "windows", "psk", "mdp", "puk", "code", "codice", "kod ", "pwd", "secret", "token", "combin", "cvv", "cvc", "otp", "2fa", "mfa", "authenticator",
+    "kennwort", "geheim", "zugang", "contrase", "clave", "clé", "senha", "parola", "wachtwoord", "парол", "пин", "код", "密码", "密碼", "口令", "パスワード",
+    "暗証", "비밀번호", "암호", "كلمة", "lösenord", "kodeord", "heslo", "salasana", "şifre", "credential", "creds", "ssn", "social", "insurance", "tax",
+    "steuer", "sozial", "renten", "kranken", "fiscale", "sécu", "seguridad", "mysql", "mariadb", "redis-cli", "mongo", "curl", "wget", "http",
+    "docker", "podman", "smbclient", "sqlcmd", "ldapsearch", "7z", "zip", "seed", "phrase", "mnemonic", "wallet", "recover", "account", "konto",
+    "compte", "cuenta", "security", "magic word", "number", "nummer", "número", "ausweis", "identi", "rijbewijs", "führerschein", "patente", "permis",
+    "nino", "itin", "ahv", "curp", "medicare", "aadhaar", "pesel", "cédula", "door", "gate", "garage", "tür", "deur", "puerta", "portail", "portón",
+    "portão", "cancello", "poort", "tresor", "coffre", "cofre", "kluis", "schloss", "cadenas", "candado", "lucchetto", "cadeado", "slot", "spind",
+    "taquilla", "intercom", "suitcase", "koffer", "shed", "router", "modem", "wlan", "hotspot", "printer", "drucker", "laptop", "computer", "server",
+    "portal", "vpn", "netflix", "spotify", "disney", "amazon", "paypal", "mail", "forum", "tablet", "network", "netz", "admin", "sign", "site",
+    "plus", "birthday", "backwards", "building", "user", "usuario", "utente", "utilisateur", "benutzer", "gebruiker", "verif", "your", "dein",
+    "votre", "códig", "codig", "haslo", "hasło", "login", "log in", "logon", "log on", "numero", "numéro", "wifi", "wi-fi", "work with", "works with",
+)  # fmt: skip
+"""A text with a digit and a secret that is said in a sentence contains one of these, in lower case, or matches a hint below."""
+SPOKEN_HINTS: Final = (
+    r"(?:pin|dni|nie|nif|cpf|bsn|sin|pan|tfn|ein|rut|rfc|tor|ihr|port[ea])\b",
+    r"\b(?:(?:id|pw|rg|pc|nas|tan|use|tu|su)\b|dial|u:|ni )",
+    r"-[\da-z]{5}-|\.\d{3}-",
 )
-"""A text with a digit and a secret that is said in a sentence contains this, in lower case."""
+"""Three patterns are faster than one: each begins in one way only."""
 WORDS_HINT: Final = (
     "pass", "pin ", "pin:", "pin'", "pw", "mdp", "secret", "secrète", "token", "key", "code", "otp", "cvv", "2fa", "combin",
     "kennwort", "geheim", "zugang", "contrase", "clave", "senha", "palavra", "parola", "codice", "código", "wachtwoord", "haslo",

@@ -10,6 +10,7 @@ import re
 from typing import Final
 
 from memoranda.text import split_sentences
+from memoranda.word_hints import WordHints
 
 _VERB: Final = (
     r"(?:answer|reply|respond|speak|talk|write|type|use|call|address|include|give|show|tell|send|ask|"
@@ -113,6 +114,7 @@ _HINTS: Final = (
     "今後", "これから", "いつも", "常に", "必ず", "no circ",
 )  # fmt: skip
 """Words in lower case, of which every wish holds one."""
+_MAY_WISH: Final = WordHints(_HINTS)
 _SPOKEN: Final = re.compile(
     rf"\b(?:{_MANNER}|answer\w*|repl(?:y|ies|ying)|respond\w*|speak\w*|talk\w*|writ(?:e|ing)|use|using|"
     r"call me (?!before|after|at|on|in|by|when|if|unless|later|back|again|tomorrow)|address me|cite|sources?|"
@@ -138,7 +140,7 @@ def standing_wishes(text: str) -> list[str]:
 
 def _may_hold_wish(text: str) -> bool:
     lowered = text.lower()
-    return any(hint in lowered for hint in _HINTS)
+    return _MAY_WISH.may_be_in(lowered) and any(map(lowered.__contains__, _HINTS))
 
 
 def _is_wish(sentence: str) -> bool:

@@ -73,6 +73,7 @@ class RecallPipeline:
         self, store: Store, vectors: Vectors, partitions: Partitions, clock: Clock, accesses: AccessCounter
     ) -> None:
         self._store = store
+        self._remote = store if isinstance(store, RemoteStore) else None
         self._vectors = vectors
         self._partitions = partitions
         self._clock = clock
@@ -259,7 +260,7 @@ class RecallPipeline:
 
     def _known_partition(self, query: RecallQuery) -> Partition | None:
         """Return the partition as this process knows it, if it did not change lately and asking takes a round trip."""
-        if not isinstance(self._store, RemoteStore) or not query.text:
+        if self._remote is None or not query.text:
             return None
         return self._partitions.get_settled(
             PartitionKey(query.scope.tenant, query.scope.user), self._vectors.last_generation
@@ -368,9 +369,9 @@ class RecallPipeline:
         return tuple(hit for _, hit in found), sums[[position for position, _ in found]]
 
     def _read_hits(self, scope: Scope, ids: list[int], seq: int | None) -> list[Memory | None]:
-        if seq is None or not isinstance(self._store, RemoteStore):
+        if seq is None or self._remote is None:
             return self._store.get(scope, ids)
-        memories, state = self._store.get_with_state(scope, ids)
+        memories, state = self._remote.get_with_state(scope, ids)
         if state.head != seq or not self._vectors.is_last(state.generation):
             raise _Outdated
         return memories

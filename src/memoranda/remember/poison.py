@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from memoranda.caches import text_cache
 from memoranda.lookalikes import find_hidden, fold_lookalikes
-from memoranda.remember.poison_ideas import read_features
+from memoranda.remember.poison_ideas import may_hold_idea, read_features
 from memoranda.remember.poison_readings import decode, rewrite
 from memoranda.remember.poison_rules import Channel, weigh_rules
 
@@ -109,7 +109,8 @@ def _weigh(text: str, channel: Channel) -> dict[str, float]:
 
 def _weigh_visible(text: str, channel: Channel) -> dict[str, float]:
     """Return what the model says of a text, else what the rules say: they are slower, and most texts need none."""
-    evidence, features = _judge(read_features(text), channel)
+    sentences = read_features(text) if may_hold_idea(text, _ANCHORS) else []
+    evidence, features = _judge(sentences, channel)
     learned = _share_out(min(_MOST, 1 + evidence / _SCALE), features) if evidence >= 0 else {}
     if learned or (evidence < _HOPELESS and not _MARK.search(text)):
         return learned

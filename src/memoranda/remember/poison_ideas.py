@@ -25,7 +25,8 @@ _ADDRESS: Final = re.compile(
     r"~/[.\w/]+|/etc/\w+|\+?\d[\d -]{6,}\d|\b[A-Z]{2}\d\d [A-Z0-9]{2,}"
 )
 """Where something can be sent, called or paid to. Its words say nothing about what a text is about."""
-_MAY_HOLD_ADDRESS: Final = re.compile(r"[@/\d]|\w\.\w")
+_MAY_HOLD_ADDRESS: Final = re.compile(r"[@/]|\w\.\S|\d[\d -]{6}|[A-Z]{2}\d\d ")
+"""Every address contains this. Much faster than the pattern of addresses."""
 _OTHER_SCRIPT: Final = re.compile("[\u0590-\u0dff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _OTHER_END: Final = re.compile("[。！？।؟\n]")
 _NAME: Final = re.compile(r"(?<=[a-z,] )[A-Z]\w+")
@@ -73,6 +74,17 @@ def read_features(text: str) -> list[set[str]]:
         features |= shared
         _combine(features)
     return sentences
+
+
+def may_hold_idea(text: str, ideas: frozenset[str]) -> bool:
+    """Return whether a text can have one of these ideas. Much faster than reading it, and true too often at most."""
+    if not text.isascii() or _MAY_HOLD_ADDRESS.search(text):
+        return True
+    tokens = _TOKEN.findall(text.lower())
+    ideas_of = _ideas()
+    if not all(ideas.isdisjoint(ideas_of[token]) for token in tokens):
+        return True
+    return any(idea in ideas for _, idea in _find_phrases(tokens))
 
 
 def _take_addresses(text: str) -> tuple[str, int]:
