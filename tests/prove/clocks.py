@@ -1,35 +1,24 @@
-"""Clocks that jump and calls that are interrupted.
+"""A clock that jumps by up to a year, runs backwards, stands still or changes to summer time.
 
-A clock that jumps by up to a year, runs backwards, stands still or changes to summer time: nothing expires early,
-nothing expired is served, and the numbers of changes only grow. `KeyboardInterrupt` at any two moments of a write:
-later writes work, nothing acknowledged is lost, and no wait is without a bound.
+Nothing expires early, nothing expired is served, and the numbers of changes only grow.
 """
 
 from __future__ import annotations
 
 import tempfile
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta, timezone
-from pathlib import Path
 from random import Random
-from unittest import mock
 
 from memoranda import MemoryManager
-from memoranda.storage import group_commit
-from memoranda.storage.sqlite import store
 from memoranda.testing.fakes import HashEmbedder
 from tests.fake_clock import FakeClock
 from tests.prove.regime import Plan, Result, result
-from tests.unit.storage.sqlite.interrupts import Interrupts
 
 START = datetime(2026, 3, 29, 0, 30, tzinfo=UTC)
 """Half an hour before summer time begins in Europe."""
 ZONES = (UTC, timezone(timedelta(hours=1)), timezone(timedelta(hours=2)), timezone(timedelta(hours=-8)))
 SCHEDULES_PER_STORE = 50
 STEPS = 8
-WAIT_SECONDS = 20.0
 
 
 def clock_jumps(plan: Plan) -> Result:
@@ -94,59 +83,3 @@ def jump(clock: FakeClock, rng: Random) -> None:
     # Far jumps must not carry a long run out of the range of dates.
     if abs(clock.now - START) > timedelta(days=3660):
         clock.now = START
-
-
-def interrupts(plan: Plan) -> Result:
-    """Interrupt writes at two random moments of the code that shares commits, then write again."""
-    done, violations, came = 0, list[str](), 0
-    while plan.goes_on(done):
-        with tempfile.TemporaryDirectory() as folder, interrupted_store(Path(folder)) as (broken, manager):
-            for _ in range(min(200, plan.runs - done)):
-                came += interrupt_once(broken, manager, plan.rng("interrupt", done), done, violations)
-                done += 1
-    return result("interrupts", plan, done, violations, {"interrupts that came": came})
-
-
-@contextmanager
-def interrupted_store(folder: Path) -> Iterator[tuple[Interrupts, MemoryManager]]:
-    """Open a manager over a store whose group commit can be interrupted before any of its statements."""
-    broken = Interrupts(group_commit)
-    with (
-        mock.patch.object(store, "GroupCommit", broken.module.GroupCommit),
-        MemoryManager(f"sqlite:///{folder}/m.db", embedder=HashEmbedder(8)) as manager,
-    ):
-        manager.add_memory("the first one")
-        yield broken, manager
-
-
-def interrupt_once(broken: Interrupts, manager: MemoryManager, rng: Random, number: int, violations: list[str]) -> int:
-    """Interrupt one write twice; then a write of this and of another thread must end, and be there."""
-    acknowledged: list[int] = []
-    came = broken.interrupt(
-        [rng.randrange(30), rng.randrange(60)],
-        lambda: acknowledged.append(manager.add_memory(f"interrupted {number}").id),
-    )
-    for write in (_write_elsewhere, _write_here):
-        if (written := write(manager, f"after {number}")) is None:
-            violations.append(f"interrupt {number}: a later write did not end within {WAIT_SECONDS:g} s")
-        else:
-            acknowledged.append(written)
-    for memory_id in acknowledged:
-        try:
-            manager.get(memory_id)
-        except LookupError:
-            violations.append(f"interrupt {number}: memory {memory_id} was acknowledged and is lost")
-    return came
-
-
-def _write_elsewhere(manager: MemoryManager, text: str) -> int | None:
-    written: list[int] = []
-    thread = threading.Thread(target=lambda: written.append(manager.add_memory(text).id), daemon=True)
-    thread.start()
-    thread.join(WAIT_SECONDS)
-    return written[0] if written else None
-
-
-def _write_here(manager: MemoryManager, text: str) -> int | None:
-    # In a thread too, so that a wait without a bound is a violation and not a run that never ends.
-    return _write_elsewhere(manager, f"{text}, again")

@@ -102,6 +102,9 @@ def damage(folder: Path, stale: Path, rng: random.Random) -> str:
         if rng.random() < 0.5:
             (folder / "memories.db").touch()
         return "the database is missing or empty beside its log"
+    if (folder / "memories.db-wal").exists() and rng.random() < 0.25:
+        (folder / "memories.db-wal").unlink()
+        return "the log is missing"
     if (folder / "memories.db.key").exists() and rng.random() < 0.05:
         for file in folder.glob("memories.db-*"):
             file.unlink()
@@ -219,7 +222,7 @@ def make_templates(folder: Path) -> list[Path]:
     open_store.mkdir(parents=True)
     with open_manager(open_store / "memories.db") as manager:
         _fill(manager)
-        shutil.copytree(open_store, crashed, ignore=shutil.ignore_patterns("*-shm", "*.lock"))
+        shutil.copytree(open_store, crashed, ignore=shutil.ignore_patterns("*-shm"))
     for schema in sorted(_OLD.glob("schema-*.db")):
         old = folder / schema.stem
         old.mkdir()

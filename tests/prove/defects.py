@@ -48,7 +48,7 @@ _FORGET: Final = "maintenance/forget.py"
 
 DEFECTS: Final = (
     Defect("lock of the file removed", "pauses", _CONNECTIONS,
-           "with self._write_lock, translate_errors(str(self.path)), self._lock():",
+           "with self._write_lock, translate_errors(str(self.path)), self.lock():",
            "with self._write_lock, translate_errors(str(self.path)):"),
     Defect("sync off", "power", _TRANSACTION, 'f"synchronous={durability.upper()}"', '"synchronous=OFF"'),
     Defect("acknowledged before the sync", "power", _TRANSACTION,
@@ -94,6 +94,11 @@ DEFECTS: Final = (
            "            _link_or_copy(file, name)\n", "            file.rename(name)\n"),
     Defect("text not compared with its hash", "damage", _ROWS,
            "if content_hash(memory.content) != row[22]:", "if False:"),
+    Defect("deleted log is not noticed", "damage", "storage/sqlite/store.py",
+           "        if lost <= 0:\n", "        if True:\n"),
+    Defect("readers wait on a condition", "interrupts", _CONNECTIONS,
+           "            poolclass=HandlePool,\n",
+           '            poolclass=__import__("sqlalchemy.pool").pool.QueuePool,\n'),
     Defect("log without its database opens as new", "damage", _CONNECTIONS,
            "    if _size(log):\n", "    if False:\n"),
     Defect("file not compacted after a forget", "canaries", "storage/sqlite/store.py",

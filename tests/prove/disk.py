@@ -18,7 +18,7 @@ from tests.prove.ledger import Operation, State
 from tests.prove.shim import Event
 
 SECTOR: Final = 512
-_NOT_KEPT: Final = ("-shm", ".lock")
+_NOT_KEPT: Final = ("-shm",)
 """Files whose content a program does not expect to find again."""
 
 

@@ -54,7 +54,7 @@ REGIMES: dict[str, Entry] = {
     "processes": Entry("tests.prove.processes:run", "operations by 32 processes on one file", 100_000, 128),
     "pauses": Entry("tests.prove.pauses:run", "SIGSTOP of holders of the lock or a lease", 500, 6),
     "canaries": Entry("tests.prove.canaries:run", "forgotten words looked for in the bytes of every file", 1_000, 12),
-    "defects": Entry("tests.prove.defects:run", "known faults put into the code, each found by a regime", 53, 1),
+    "defects": Entry("tests.prove.defects:run", "known faults put into the code, each found by a regime", 55, 1),
     "model": Entry("tests.prove.model:model_steps", "random steps beside the exact reference", 1_000_000, 150),
     "isolation": Entry(
         "tests.prove.isolation:isolation", "queries across tenants, users, agents and sessions", 1_000_000, 400
@@ -62,7 +62,7 @@ REGIMES: dict[str, Entry] = {
     "requests": Entry("tests.prove.requests:openapi_requests", "requests made from OpenAPI", 200_000, 300),
     "parsers": Entry("tests.prove.parsers:fuzz_parsers", "mutated input for every parser", 20_000_000, 2_500),
     "clocks": Entry("tests.prove.clocks:clock_jumps", "schedules of a clock that jumps", 10_000, 15),
-    "interrupts": Entry("tests.prove.clocks:interrupts", "writes interrupted at two moments", 10_000, 150),
+    "interrupts": Entry("tests.prove.interrupts:interrupts", "writes interrupted at two moments", 10_000, 100),
     "soak": Entry("tests.prove.soak:soak", "64 clients over HTTP, in seconds", 3_600, 4),
     "offline": Entry("tests.prove.offline:offline", "tests without a network", 2_000, 300),
 }

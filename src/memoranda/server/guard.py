@@ -35,11 +35,16 @@ _SINGLE: Final = (
     "authorization", "content-type", "host", "idempotency-key", "if-match", "origin", "x-api-key", CSRF_HEADER.lower()
 )  # fmt: skip
 """Headers that decide about a request. Of two, a proxy in front could have checked the other one."""
+_PRECONDITIONS: Final = ("if-match", "if-none-match", "if-unmodified-since")
+_VERSIONED: Final = re.compile(r"/v1/memories/[^/]+")
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_PROXY_HEADER: Final = re.compile(
-    r"forwarded|via|x-forwarded(-.*)?|x-original-.*|x-real-ip|x-envoy-.*|(x-|true-|fastly-|x-cluster-)client-?ip"
-    r"|(cf|do)-connecting-ip|cf-ray|x-amzn-trace-id|x-proxyuser-ip|x-scheme|x-arr-.*"
+_OWN_HEADERS: Final = re.compile(
+    r"accept(-.*)?|anthropic-.*|authorization|baggage|cache-control|connection|content-.*|cookie|dnt|expect|host"
+    r"|idempotency-key|if-.*|keep-alive|last-event-id|mcp-.*|mem0-.*|origin|pragma|priority|range|referer|sec-.*|te"
+    r"|traceparent|tracestate|transfer-encoding|upgrade-insecure-requests|user-agent|x-api-key|x-request-id"
+    rf"|x-requested-with|x-stainless-.*|{CSRF_HEADER}|{UNATTENDED_HEADER}"
 )
+"""What clients send by themselves. Proxies add many other headers, whose names nobody can list."""
 _PREFLIGHT_HEADERS: Final = {
     "Access-Control-Allow-Methods": "GET, POST, PUT, PATCH, DELETE",
     "Access-Control-Allow-Headers": "Authorization, Content-Type, Idempotency-Key, If-Match, X-Request-Id, "
@@ -103,7 +108,8 @@ class Guard:
         if scope["method"] == "OPTIONS" and self._allowed_origin(headers) is not None:
             await Response(status_code=204, headers=_PREFLIGHT_HEADERS)(scope, receive, reply.send)
             return
-        path: str = scope["path"]
+        path = get_route_path(scope)
+        _check_preconditions(scope["method"], path, headers)
         if path in _PUBLIC or path.startswith(dashboard.STATIC):
             await self._app(scope, _receive_empty_body, reply.send)
             return
@@ -203,8 +209,15 @@ def _is_direct_local_caller(scope: Scope, headers: Headers) -> bool:
         and is_loopback(client[0])
         and is_loopback(strip_port(headers.get("host", "")))
         and scope.get("http_version") != "1.0"
-        and not any(_PROXY_HEADER.fullmatch(name) for name in headers)
+        and all(_OWN_HEADERS.fullmatch(name) for name in headers)
     )
+
+
+def get_route_path(scope: Scope) -> str:
+    """Return the path below the one that this application is mounted at."""
+    path: str = scope["path"]
+    root: str = scope.get("root_path", "").rstrip("/")
+    return path[len(root) :] if root and path.startswith(f"{root}/") else path
 
 
 def _address_of(origin: str) -> str | None:
@@ -223,6 +236,16 @@ def _check_headers(headers: Headers) -> None:
     for name in _SINGLE:
         if len(headers.getlist(name)) > 1:
             raise RequestRejected(400, f"send the header {name} once")
+
+
+def _check_preconditions(method: str, path: str, headers: Headers) -> None:
+    """Reject a write whose condition nobody would check: it would be done though its sender said when not to."""
+    if method in ("GET", "HEAD", "OPTIONS") or not any(name in headers for name in _PRECONDITIONS):
+        return
+    checked = {"if-match"} if method == "PATCH" and _VERSIONED.fullmatch(path) else set()
+    for name in _PRECONDITIONS:
+        if name in headers and name not in checked:
+            raise RequestRejected(400, f"{method} {path} does not check {name}, and nothing was changed: leave it out")
 
 
 async def _receive_empty_body() -> Message:
@@ -254,7 +277,7 @@ def header_timeout_protocol(seconds: float) -> type[asyncio.Protocol]:
 
         def shutdown(self) -> None:
             # A stream of events never ends by itself: the server would wait for it.
-            if self.cycle is not None and self.cycle.scope["path"] == dashboard.EVENTS:
+            if self.cycle is not None and get_route_path(self.cycle.scope) == dashboard.EVENTS:
                 self.transport.close()
             super().shutdown()
 

@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from starlette.applications import Starlette
+from starlette.routing import Mount
 from starlette.testclient import TestClient
 
 from memoranda.errors import Denied
@@ -72,10 +74,48 @@ def test_peer_that_is_not_loopback_needs_a_key(
 @pytest.mark.parametrize(
     "header",
     ["X-Forwarded-For", "x-forwarded-host", "X-Forwarded-Proto", "X-Forwarded", "Forwarded", "Via", "X-Real-IP",
-     "CF-Connecting-IP", "True-Client-IP", "X-Client-IP", "X-Original-URL"],
+     "CF-Connecting-IP", "True-Client-IP", "X-Client-IP", "X-Original-URL", "Fly-Client-IP", "X-Azure-ClientIP",
+     "Cdn-Loop", "Ngrok-Trace-Id", "Tailscale-User-Login", "X-Of-A-Proxy-Of-Tomorrow"],
 )  # fmt: skip
 def test_proxied_request_needs_a_key(build: Callable[..., Any], db_url: str, header: str) -> None:
     assert call(build(db_url, allow_unauthenticated=True), **{header: "127.0.0.1"}) == 401
+
+
+def test_headers_that_clients_send_by_themselves_need_no_key(build: Callable[..., Any], db_url: str) -> None:
+    sent = {"Sec-Fetch-Mode": "cors", "X-Stainless-Lang": "python",
+            "traceparent": f"00-{'a' * 32}-{'b' * 16}-01", "X-Request-Id": "1", "Accept-Language": "en", "Referer": "http://localhost/", "DNT": "1"}  # fmt: skip
+    assert call(build(db_url, allow_unauthenticated=True), **sent) != 401
+
+
+@pytest.mark.parametrize("root", ["/memory", "/ui/static", "/docs", "/v1", "/healthz"])
+def test_mounted_app_checks_the_path_below_its_root(db_url: str, root: str) -> None:
+    with open_keys(db_url) as keys:
+        key = keys.create("ci", scopes=("read", "write", "admin")).key
+    app = rest(db_url)
+    outer = Starlette(routes=[Mount(root, app)], lifespan=lambda _: app.router.lifespan_context(app))
+    signed = {"Authorization": f"Bearer {key}"}
+    with TestClient(outer, base_url="http://localhost") as http:
+        assert http.get(f"{root}/healthz").status_code == 200
+        assert http.get(f"{root}/v1/stats").status_code == 401
+        assert http.post(f"{root}/v1/memories", json={"content": "a note"}).status_code == 401
+        assert http.get(f"{root}/v1/stats", headers=signed).status_code == 200
+        lines = http.get(f"{root}/v1/export", headers=signed).content
+        assert http.post(f"{root}/v1/import", content=lines, headers=signed).status_code == 200
+
+
+@pytest.mark.parametrize("condition", ["If-Match", "If-None-Match", "If-Unmodified-Since"])
+def test_write_with_a_condition_that_is_not_checked_is_refused(db_url: str, condition: str) -> None:
+    with TestClient(rest(db_url, allow_unauthenticated=True), base_url="http://localhost", client=("::1", 1)) as http:
+        path = f"/v1/memories/{http.post('/v1/memories', json={'content': 'a note'}).json()['id']}"
+        headers = {condition: '"7"'}
+        for method, where, body in [
+            ("DELETE", path, None), ("POST", f"{path}/archive", {}), ("POST", "/v1/forget", {"ids": [1]}),
+            ("PUT", "/v1/values", {"agent_id": "a", "key": "k", "value": 1}),
+        ]:  # fmt: skip
+            assert http.request(method, where, json=body, headers=headers).status_code == 400
+        changed = http.patch(path, json={"content": "another"}, headers=headers).status_code
+        assert changed == (412 if condition == "If-Match" else 400)
+        assert http.get(path, headers=headers).json()["content"] == "a note"
 
 
 def test_request_to_another_host_name_needs_a_key(build: Callable[..., Any], db_url: str) -> None:

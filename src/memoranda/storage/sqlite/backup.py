@@ -157,6 +157,7 @@ def restore(
                 with atomic_replace(database, database=True) as temporary:
                     _copy_backup(plain, backup_key, temporary, key)
                     old = _keep_old(database, key)
+                    lock.forget_note()
                 # A backup from before the first signature has no key: what was signed since stays verifiable.
                 for each, file, its_key in ((backup, plain, backup_key), (old, old, key)):
                     if each is not None and file is not None and key_file(each).exists():

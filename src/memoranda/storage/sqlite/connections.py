@@ -18,7 +18,6 @@ from typing import Any, Final, Literal, TypeAlias
 
 from sqlalchemy import Connection, Engine, create_engine
 from sqlalchemy.exc import DBAPIError
-from sqlalchemy.pool import QueuePool
 
 from memoranda.encryption import EncryptionKey
 from memoranda.errors import (
@@ -37,7 +36,7 @@ from memoranda.storage.base import Durability, key_file
 from memoranda.storage.errors import translate_errors
 from memoranda.storage.sqlite.encryption import DatabaseCipher, open_cipher
 from memoranda.storage.sqlite.file_lock import lock_of
-from memoranda.storage.sqlite.raw_readers import RawReaders
+from memoranda.storage.sqlite.raw_readers import HandlePool, RawReaders
 from memoranda.storage.sqlite.scrub import RawFile
 from memoranda.storage.sqlite.seals import watch
 from memoranda.storage.sqlite.transaction import (
@@ -77,7 +76,7 @@ class Connections:
         self.module, self.driver = load_driver(driver, encrypted=key is not None)
         with translate_errors(str(path)), self._driver_errors():
             self.cipher = open_cipher(path, key, self.module)
-        self._durability = durability
+        self.durability = durability
         self._open_handle = partial(_open_handle, self.module, str(path), durability, self.cipher)
         self._closed = False
         self._forked_in_use = False
@@ -86,7 +85,7 @@ class Connections:
         self._open_first()
 
     def _start(self) -> None:
-        self._lock = lock_of(self.path)
+        self.lock = lock_of(self.path)
         self._engine = self._make_engine()
         self._raw = RawReaders(self._open_handle)
         self.file = RawFile(self.path)
@@ -105,9 +104,9 @@ class Connections:
         with translate_errors(str(self.path)), self._driver_errors():
             raw = connect(self.module, str(self.path), self.cipher)
             try:
-                with nullcontext() if has_wal(raw) else self._lock():
+                with nullcontext() if has_wal(raw) else self.lock():
                     self._ensure_in_place()  # it may have been replaced while this waited for the lock
-                    configure(raw, self._durability)
+                    configure(raw, self.durability)
             except BaseException:
                 raw.close()
                 raise
@@ -125,9 +124,7 @@ class Connections:
             "sqlite://",
             module=self.module,
             creator=self._open_handle,
-            poolclass=QueuePool,
-            pool_size=32,
-            max_overflow=64,
+            poolclass=HandlePool,
         )
 
     @contextmanager
@@ -157,7 +154,7 @@ class Connections:
         """Hold the lock of the file: no other thread or process writes or checkpoints meanwhile."""
         self._ensure_open()
         # Acquired by `with`, which no interrupt can leave locked. There is one writing thread, see `GroupCommit`.
-        with self._write_lock, translate_errors(str(self.path)), self._lock():
+        with self._write_lock, translate_errors(str(self.path)), self.lock():
             self._ensure_in_place()
             yield
 
@@ -182,7 +179,7 @@ class Connections:
                 else:
                     self._commit(connection)
                 if not sync:
-                    set_durability(driver_of(connection), self._durability)
+                    set_durability(driver_of(connection), self.durability)
             except BaseException:
                 self.drop_writer()
                 raise
@@ -277,21 +274,21 @@ class Connections:
 
     def _close_handles(self) -> None:
         # Closing the last handle of all processes checkpoints, so it needs the lock as well.
-        with self._lock():
+        with self.lock():
             self.drop_writer()
             self._engine.dispose()
             self._raw.close()
-        self._lock.close()
+        self.lock.close()
 
     def _count_in_use(self) -> int:
-        return self._pool().checkedout() + len(self._raw.in_use)
+        return len(self._pool().in_use) + len(self._raw.in_use)
 
     def _count_open(self) -> int:
-        return self._count_in_use() + self._pool().checkedin() + len(self._raw.idle)
+        return self._count_in_use() + len(self._pool().idle) + len(self._raw.idle)
 
-    def _pool(self) -> QueuePool:
+    def _pool(self) -> HandlePool:
         pool = self._engine.pool
-        assert isinstance(pool, QueuePool)
+        assert isinstance(pool, HandlePool)
         return pool
 
     def _reader(self) -> Connection:
@@ -355,7 +352,7 @@ def _file_id(path: Path) -> tuple[int, int] | None:
 
 def require_file_of_log(path: Path) -> None:
     """Refuse a database that lost its content: SQLite would take the file for a new one, and delete its log."""
-    log, key = log_of(path), key_file(path)
+    log, key, lock = log_of(path), key_file(path), lock_of(path)
     if _size(path):
         return
     if _size(log):
@@ -368,6 +365,9 @@ def require_file_of_log(path: Path) -> None:
             f"{path} is empty, and {key.name} beside it shows that it was in use: restore a backup; to begin a new "
             "one, move both files away first"
         )
+    if not path.exists() and lock.path.exists():
+        lock.forget_note()  # of a database that was deleted
+        lock.close()
 
 
 def log_of(path: Path) -> Path:

@@ -41,7 +41,7 @@ from memoranda.storage.integrity import renew_terms
 from memoranda.storage.rows import to_micros
 from memoranda.storage.sqlite import backup, integrity, schema_check, seals, slices
 from memoranda.storage.sqlite.compaction import Compaction
-from memoranda.storage.sqlite.connections import Connections, load_driver, require_file_of_log
+from memoranda.storage.sqlite.connections import Connections, load_driver, log_of, require_file_of_log
 from memoranda.storage.sqlite.transaction import (
     SQLiteTransaction,
     begin_read,
@@ -98,7 +98,7 @@ class SQLiteStore:
         self._connections = Connections(path, driver=driver, durability=durability, key=key)
         self._commits: GroupCommit[Any, Any] = self._group_commit()
         self._compaction = self._make_compaction()
-        self.id = self._prepare()
+        self._prepare()
         register_fork_handler(self)
 
     def read(self, work: Callable[[ReadTransaction], R], *, tenant: Tenant = None) -> R:  # noqa: ARG002 - see `Store`
@@ -163,7 +163,9 @@ class SQLiteStore:
         with self._connections.reading() as connection:
             tx = SQLiteTransaction(connection)
             begin_read(tx.driver)
-            return [*integrity.find_problems(tx), *seals.find_misfits(tx)]
+            found = [*integrity.find_problems(tx), *seals.find_misfits(tx)]
+        lost = self._find_lost_changes()
+        return found if lost is None else [*found, lost]
 
     def scrub(self, rows: int) -> ScrubState:
         """Check the next rows and their entries in each index; remember where it stopped, and what it found."""
@@ -184,6 +186,7 @@ class SQLiteStore:
             done = integrity.repair_rows(tx)
             done += [f"{edited} rows that another program changed were kept as they are"] if edited else []
             slices.write_state(tx, ScrubState())  # what was found before says nothing about the file as it is now
+            self._connections.lock.forget_note()
         self._damage = self._find_damage()
         return done
 
@@ -263,23 +266,42 @@ class SQLiteStore:
         return Compaction(self._connections, self._commits.call)
 
     def _commit(self, works: Sequence[Work[Any]]) -> list[Any]:
-        at = to_micros(self._clock())
-        with self._connections.transaction(sync=must_sync(works)) as connection:
-            return run_works(SQLiteTransaction(connection, at), works)
+        at, sync = to_micros(self._clock()), must_sync(works)
+        with self._connections.transaction(sync=sync) as connection:
+            results = run_works(SQLiteTransaction(connection, at), works)
+        if sync:
+            self._note_head()
+        return results
 
-    def _prepare(self) -> str:
-        """Bring the schema up to date and return the id of the store."""
+    def _note_head(self) -> None:
+        """Note outside of the database how far it goes. One that has lost changes keeps the old note."""
+        lock = self._connections.lock
+        if self._connections.durability == "full" and (head := self.head()) > lock.noted(self.id):
+            lock.note(self.id, head)
+
+    def _find_lost_changes(self) -> str | None:
+        """Return what is wrong when the file lacks changes that were acknowledged: its log was deleted or cut."""
+        lost = self._connections.lock.noted(self.id) - self.head()
+        if lost <= 0:
+            return None
+        return (
+            f"the last {lost} changes are missing: {log_of(self.path).name} was deleted or cut, or the file replaced "
+            "by an older copy: put it back while nothing is open, or restore a backup; repair accepts the loss"
+        )
+
+    def _prepare(self) -> None:
+        """Bring the schema up to date, and look for damage that can be seen at once."""
         if not schema_check.has_passed(self._connections.fetch):
             self._commits.call(self._upgrade)
+        self.id = str(self.get_meta(_STORE_ID))
         if self.key is not None and self.get_meta(meta.FILE_KEY) is None:
             self.write(_add_file_key)
         self._damage = self._find_damage()
-        return str(self.get_meta(_STORE_ID))
 
     def _find_damage(self) -> str | None:
         """Return what can be seen at once to be wrong. The store still opens: `check` and `repair` need it."""
         try:
-            damage = find_hidden_rows(self._connections.fetch)
+            damage = self._find_lost_changes() or find_hidden_rows(self._connections.fetch)
         except Incompatible as error:
             damage = str(error)
         if damage is not None:
@@ -290,6 +312,11 @@ class SQLiteStore:
         module, where = self._connections.module, str(self.path)
         with self._connections.writing() as connection:
             version = migrations.current_version(connection)
+            if version is None and (written := self._connections.lock.noted()):
+                raise Incompatible(
+                    f"{where} holds nothing, and {written} changes were written to it: put {log_of(self.path).name} "
+                    f"back or restore a backup; to begin a new one, delete it and {self._connections.lock.path.name}"
+                )
             if version is not None:
                 schema_check.require_schema(connection, version, module, where)
             migrations.upgrade(connection)
