@@ -22,6 +22,8 @@ class CuttingProxy:
         self.cuts: list[Cut] = []
         """What becomes of the next COMMITs, the first one first; later ones are passed on."""
         self.done = 0
+        self.round_trips = 0
+        """How often a client sent something after it had got an answer."""
         threading.Thread(target=self._accept, daemon=True).start()
 
     def close(self) -> None:
@@ -32,14 +34,19 @@ class CuttingProxy:
             while True:
                 client, _ = self._listener.accept()
                 server = socket.create_connection(("127.0.0.1", self._target))
-                cut = threading.Event()
-                threading.Thread(target=self._pass_requests, args=(client, server, cut), daemon=True).start()
-                threading.Thread(target=self._pass_answers, args=(client, server, cut), daemon=True).start()
+                given = client, server, threading.Event(), threading.Event()
+                threading.Thread(target=self._pass_requests, args=given, daemon=True).start()
+                threading.Thread(target=self._pass_answers, args=given, daemon=True).start()
 
-    def _pass_requests(self, client: socket.socket, server: socket.socket, cut: threading.Event) -> None:
+    def _pass_requests(
+        self, client: socket.socket, server: socket.socket, cut: threading.Event, waits: threading.Event
+    ) -> None:
         with suppress(OSError):
             while data := client.recv(65_536):
-                if b"COMMIT" in data and self.cuts:
+                if not waits.is_set():
+                    self.round_trips += 1
+                    waits.set()
+                if b"COMMIT\0" in data and self.cuts:  # not READ COMMITTED
                     self.done += 1
                     if self.cuts.pop(0) == "before":
                         break
@@ -47,11 +54,14 @@ class CuttingProxy:
                 server.sendall(data)
         _close(client, server) if not cut.is_set() else None
 
-    def _pass_answers(self, client: socket.socket, server: socket.socket, cut: threading.Event) -> None:
+    def _pass_answers(
+        self, client: socket.socket, server: socket.socket, cut: threading.Event, waits: threading.Event
+    ) -> None:
         with suppress(OSError):
             while data := server.recv(65_536):
                 if cut.is_set():
                     break  # the server has done it, and nobody is told
+                waits.clear()
                 client.sendall(data)
         _close(client, server)
 

@@ -14,7 +14,7 @@ import psycopg
 import pytest
 from sqlalchemy import make_url, text
 
-from memoranda.errors import Incompatible, InvalidInput, Unavailable
+from memoranda.errors import Incompatible, InvalidInput, OutcomeUnknown, Unavailable
 from memoranda.maintenance import forget
 from memoranda.maintenance.erasure import find_rows
 from memoranda.manager.manager import MemoryManager
@@ -23,6 +23,7 @@ from memoranda.storage import open_store
 from memoranda.storage.base import OwnedWork, PartitionKey, Store, Transaction
 from memoranda.storage.meta import get_meta, set_meta
 from memoranda.storage.postgres import connections
+from memoranda.storage.postgres import store as postgres
 from memoranda.storage.read import find_memories
 from memoranda.storage.write import MemoryWrite
 from memoranda.testing.fakes import HashEmbedder, Samples
@@ -70,6 +71,29 @@ def test_write_is_done_exactly_once_when_its_commit_gets_no_answer(url: str) -> 
         assert contents(store) == [f"note {number}" for number in range(12)]
         assert [memory and memory.id for memory in store.get(ADA, written)] == written
         assert store.check() == []
+        store.close()
+
+
+@pytest.mark.parametrize("refused", [2, 100])
+def test_commit_without_an_answer_is_looked_for_after_a_server_without_free_connections(
+    server: PostgresServer, url: str, monkeypatch: pytest.MonkeyPatch, refused: int
+) -> None:
+    port = make_url(url).port
+    assert port is not None
+    limit = "ALTER ROLE memoranda_service CONNECTION LIMIT {}"
+    monkeypatch.setattr(postgres, "pause", lambda attempt: server.execute(limit.format(0 if attempt < refused else -1)))
+    with cutting_proxy(port) as proxy:
+        store = open_store(url.replace(f":{port}/", f":{proxy.port}/"))
+        try:
+            proxy.cuts[:] = ["after"]
+            if refused == 2:
+                assert store.write(write_note("once"))[0].status == "stored"
+            else:
+                with pytest.raises(OutcomeUnknown):
+                    store.write(write_note("once"))
+        finally:
+            server.execute(limit.format(-1))
+        assert contents(store) == ["once"]
         store.close()
 
 

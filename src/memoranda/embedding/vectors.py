@@ -33,9 +33,13 @@ class Vectors:
 
     def generation(self) -> int | None:
         """Return the generation to search in; None without vectors. `Incompatible` when another model made them."""
+        return None if self.embedder is None else self.choose(self._store.active_generation())
+
+    def choose(self, answering: Generation | None) -> int | None:
+        """Like `generation`, of a store in which this one answers."""
         if self.embedder is None:
             return None
-        active = require_same_model(self._store.active_generation(), self.embedder.identity)
+        active = require_same_model(answering, self.embedder.identity)
         self.last_generation = active.id if active else None
         return self.last_generation
 

@@ -23,7 +23,7 @@ from memoranda.index.gpu import load_torch
 from memoranda.index.partition import NEVER_LOADED, Partition
 from memoranda.index.stored import StoredPartition
 from memoranda.index.vectors import Snapshot
-from memoranda.storage.base import IndexSource, OwnerSearch, PartitionKey, SearchStore
+from memoranda.storage.base import IndexSource, OwnerSearch, PartitionKey, PartitionState, SearchStore
 from memoranda.types import ANY, JSON
 
 DEFAULT_CAPACITY = 1 << 30
@@ -135,12 +135,15 @@ class Partitions:
         """The memory that they may take."""
         return self._capacity
 
-    def get(self, key: PartitionKey, generation: int | None = None) -> Partition:
-        """Return the partition with the vectors of a generation, up to date with every commit before the call."""
+    def get(self, key: PartitionKey, generation: int | None = None, state: PartitionState | None = None) -> Partition:
+        """Return the partition with the vectors of a generation, up to date with every commit before the call.
+
+        With `state`, which the caller has read from the store, with every commit before that.
+        """
         partition = self._find_or_create(key, generation)
         with partition.lock:
             was_loaded = partition.seq != NEVER_LOADED
-            changed = self._catch_up(partition)
+            changed = self._catch_up(partition, state)
             partition.settled = not (changed and was_loaded)
             if changed:
                 self._grow(partition)
@@ -293,27 +296,30 @@ class Partitions:
         assert self._engine is not None
         return self._engine.open(self._store_id, partition.name, dimension)
 
-    def _catch_up(self, partition: Partition) -> bool:
+    def _catch_up(self, partition: Partition, state: PartitionState | None = None) -> bool:
         # Read before the rows: a change committed in between is only read once more next time.
-        head = self._source.head(partition.key)
+        if state is None or state.head < partition.seq:  # another thread may have read a later one meanwhile
+            head, last_erasure = self._source.head(partition.key), self._last_erasure
+        else:
+            head, last_erasure = state.head, lambda: state.erased_at
         if partition.seq == head and partition.key.user is not ANY:
             return False
         if isinstance(partition, StoredPartition):
             partition.search.update()
-        if partition.seq == NEVER_LOADED or partition.seq > head or partition.loaded_at < self._last_erasure():
-            self._load(partition, head)
+        if partition.seq == NEVER_LOADED or partition.seq > head or partition.loaded_at < last_erasure():
+            self._load(partition, head, last_erasure())
         elif not self._apply_changes(partition) and partition.seq == head:
             return False
         partition.seq = head
         return True
 
-    def _load(self, partition: Partition, head: int) -> None:
+    def _load(self, partition: Partition, head: int, erased_at: int) -> None:
         index = None
         if self._graph_file is not None:
             index = self._graph_file.read(partition, head, self._report)
         partition.reset(index)
         # An erasure has the number of the latest change of all, which may be of another partition.
-        partition.loaded_at = max(head, self._last_erasure())
+        partition.loaded_at = max(head, erased_at)
         rows = self._source.rows(partition.key, None, partition.loaded_generation)
         while chunk := list(islice(rows, _LOAD_BATCH)):
             partition.upsert(chunk)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -42,7 +41,7 @@ from memoranda.recall.query import (
 )
 from memoranda.recall.rank import Ranking, collect_evidence, order_rows, rank, to_scores
 from memoranda.recall.rerank import BEST, DEFAULT, Reranking, RerankPlan
-from memoranda.storage.base import PartitionKey, RemoteStore
+from memoranda.storage.base import PartitionKey, PartitionState, RemoteStore
 from memoranda.storage.past import as_known_at
 from memoranda.storage.read import matching_ids
 from memoranda.text import clean_query, clean_text
@@ -63,7 +62,10 @@ _SPARE: Final = 2
 
 
 class _Outdated(Exception):
-    """The partition that was ranked is not that of the latest commit."""
+    """The partition that was ranked is not in the latest state."""
+
+    def __init__(self, state: PartitionState) -> None:
+        self.state = state
 
 
 class RecallPipeline:
@@ -110,11 +112,13 @@ class RecallPipeline:
         """
         started = time.perf_counter()
         query = self._validate(text, scope, where, limit, now, as_of, known_at, mode, min_score)
-        known = self._known_partition(query)
+        known, state = self._known_partition(query), None
         if known is not None:
-            with suppress(_Outdated):
+            try:
                 return self._answer(query, known, known.seq, started, explain=explain)
-        return self._answer(query, self._open_partition(query), None, started, explain=explain)
+            except _Outdated as outdated:
+                state = outdated.state
+        return self._answer(query, self._open_partition(query, state), None, started, explain=explain)
 
     def _answer(
         self, query: RecallQuery, partition: Partition, seq: int | None, started: float, *, explain: bool
@@ -254,9 +258,13 @@ class RecallPipeline:
             min_score=None if min_score is None else check_fraction(min_score, "min_score"),
         )
 
-    def _open_partition(self, query: RecallQuery) -> Partition:
+    def _open_partition(self, query: RecallQuery, state: PartitionState | None = None) -> Partition:
         """Return the index of the memories that the scope can reach, as of the latest commit."""
-        return self._partitions.get(PartitionKey(query.scope.tenant, query.scope.user), self._vectors.generation())
+        key = PartitionKey(query.scope.tenant, query.scope.user)
+        if self._remote is None:
+            return self._partitions.get(key, self._vectors.generation())
+        state = state or self._remote.state(key)
+        return self._partitions.get(key, self._vectors.choose(state.generation), state)
 
     def _known_partition(self, query: RecallQuery) -> Partition | None:
         """Return the partition as this process knows it, if it did not change lately and asking takes a round trip."""
@@ -373,7 +381,7 @@ class RecallPipeline:
             return self._store.get(scope, ids)
         memories, state = self._remote.get_with_state(scope, ids)
         if state.head != seq or not self._vectors.is_last(state.generation):
-            raise _Outdated
+            raise _Outdated(state)
         return memories
 
     def _rerank(

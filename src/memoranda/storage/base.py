@@ -323,11 +323,17 @@ class PartitionState:
     generation: Generation | None
     """The vectors that answer."""
     head: int
+    erased_at: int
+    """The number of the newest change that erased data of any owner; 0 when none did."""
 
 
 @runtime_checkable
 class RemoteStore(Protocol):
     """A store on another machine, where each question takes a round trip."""
+
+    def state(self, key: PartitionKey) -> PartitionState:
+        """Return the state of a partition."""
+        ...
 
     def get_with_state(self, scope: Scope, ids: Sequence[int]) -> tuple[list[Memory | None], PartitionState]:
         """Return memories as `get` does, and the state that the partition of the scope had when they were read."""

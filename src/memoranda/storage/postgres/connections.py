@@ -6,7 +6,7 @@ import random
 import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import chain
@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
-from sqlalchemy import Connection, Engine, create_engine
+from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
@@ -38,6 +38,7 @@ _FIRST_WAIT: Final = 0.05
 _STATEMENT_SECONDS: Final = 60
 _LOCK_SECONDS: Final = 30
 _IDLE_SECONDS: Final = 120
+_PIPELINE: Final = "memoranda.pipeline"
 _EXAMPLE: Final = "write postgresql://user:password@host:5432/database"
 
 _LOST: Final = ("08", "57P01", "57P02", "57P03", "25006")
@@ -99,12 +100,10 @@ class ServerConnections:
     @contextmanager
     def reading(self, tenant: Tenant) -> Iterator[Connection]:
         """Yield a connection in a transaction that sees one commit and cannot write."""
-        with self.errors(), self._connect() as connection:
-            options = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
-            connection = connection.execution_options(**options)
-            with connection.begin():
-                set_local(driver_of(connection), self._read_settings(tenant))
-                yield connection
+        mode = "REPEATABLE READ READ ONLY"
+        with self.errors(), self._connect() as connection, _transaction(connection, mode) as begun:
+            set_local(driver_of(begun), self._read_settings(tenant))
+            yield begun
 
     def fetch(self, tenant: Tenant, *statements: Statement) -> list[list[Any]]:
         """Return the rows of each statement. All are sent in one message, which the server runs as one transaction.
@@ -132,18 +131,21 @@ class ServerConnections:
             borrowed = self._engine.raw_connection()
             try:
                 driver: Any = borrowed.driver_connection
+                driver.autocommit = True  # what is sent between two answers is one transaction
                 with driver.pipeline():
                     set_local(driver, self._read_settings(tenant))
                     yield driver
-            finally:
-                borrowed.close()  # which ends the transaction
+                driver.autocommit = False
+            except BaseException:
+                borrowed.invalidate()  # nobody knows in which state it is
+                raise
+            borrowed.close()
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """Yield a connection in a transaction that the caller must configure and commit."""
-        with self._connect() as connection:
-            connection.begin()
-            yield connection
+        """Yield a connection in a transaction, which the caller must configure; it is committed at the end."""
+        with self._connect() as connection, _transaction(connection, "READ COMMITTED READ WRITE") as begun:
+            yield begun
 
     @contextmanager
     def outside_transactions(self) -> Iterator[Connection]:
@@ -248,12 +250,16 @@ def _fetch_all(driver: Any, text: str, values: Sequence[Any]) -> list[list[Any]]
 
 def is_passing(error: BaseException | None) -> bool:
     """Return whether an error of the driver may be gone at the next try."""
+    return is_lost(error) or (isinstance(error, psycopg.Error) and error.sqlstate in _BUSY)
+
+
+def is_lost(error: BaseException | None) -> bool:
+    """Return whether nobody knows what the server did: it has not answered, or ended the connection."""
     if not isinstance(error, psycopg.Error):
         return False
-    state = error.sqlstate
-    if state is None:
+    if error.sqlstate is None:
         return isinstance(error, psycopg.OperationalError)
-    return state.startswith(_LOST) or state in _BUSY
+    return error.sqlstate.startswith(_LOST)
 
 
 def pause(attempt: int) -> None:
@@ -291,7 +297,7 @@ def error_for(error: BaseException | None, where: str) -> MemorandaError:
 
 
 def _make_engine(address: ServerAddress) -> Engine:
-    return create_engine(
+    engine = create_engine(
         "postgresql+psycopg://",
         creator=lambda: psycopg.connect(
             address.conninfo,
@@ -305,6 +311,43 @@ def _make_engine(address: ServerAddress) -> Engine:
         pool_recycle=_LIFETIME_SECONDS,
         pool_use_lifo=True,  # so that those not needed stay unused, and a server that closes them harms nobody
     )
+    event.listen(engine, "before_cursor_execute", _prepare_pages)
+    event.listen(engine, "after_cursor_execute", _receive_result)
+    return engine
+
+
+@contextmanager
+def _transaction(connection: Connection, mode: str) -> Iterator[Connection]:
+    """Yield a connection in a transaction with few round trips: what returns nothing is sent with what is read next.
+
+    So an error may be raised by a later statement than the one that caused it.
+    """
+    # The driver begins no transaction by itself here, since it would wait for the answer.
+    connection = connection.execution_options(isolation_level="AUTOCOMMIT")
+    driver = driver_of(connection)
+    try:
+        with ExitStack() as stack:
+            connection.info[_PIPELINE] = stack.enter_context(driver.pipeline()), stack
+            driver.execute(f"BEGIN ISOLATION LEVEL {mode}")
+            yield connection
+            driver.execute("COMMIT")
+    finally:
+        if driver.closed:
+            connection.invalidate()
+        else:
+            connection.info.pop(_PIPELINE, None)
+
+
+def _prepare_pages(connection: Connection, cursor: Any, *_: object) -> None:
+    """Send everything at once from now on: rows cannot be read in pages from a pipeline."""
+    if isinstance(cursor, psycopg.ServerCursor) and (batch := connection.info.pop(_PIPELINE, None)):
+        batch[1].close()
+
+
+def _receive_result(connection: Connection, *_: object) -> None:
+    """Wait for the answer to a statement of SQLAlchemy, which reads it at once."""
+    if batch := connection.info.get(_PIPELINE):
+        batch[0].sync()
 
 
 def driver_of(connection: Connection) -> Any:

@@ -365,6 +365,6 @@ def _grant(connection: Connection, role: str) -> None:
         connection.execute(text(statement))
 
 
-def is_lock_timeout(error: DBAPIError) -> bool:
+def is_lock_timeout(error: BaseException | None) -> bool:
     """Return whether a migration did not get a lock in time, so that it may be tried again."""
-    return getattr(error.orig, "sqlstate", None) == "55P03"
+    return getattr(error, "sqlstate", None) == "55P03"

@@ -63,7 +63,7 @@ VECTOR_TABLE: Final = (
     "CREATE INDEX search_vectors_of_memory ON search_vectors (memory_id)",
 )
 
-_DIMENSION: Final = "SELECT dimension FROM generations WHERE id = %s AND to_regclass('search_vectors') IS NOT NULL"
+DIMENSION: Final = "SELECT dimension FROM generations WHERE id = %s AND to_regclass('search_vectors') IS NOT NULL"
 _COUNT: Final = 'SELECT count(*) FROM memories WHERE tenant = %(tenant)s AND "user" = %(user)s'
 _STATE: Final = (
     "SELECT s.id, s.seq, s.built_to, o.head, s.graph_recall FROM owners AS o LEFT JOIN search_owners AS s"
@@ -73,7 +73,7 @@ _STATE: Final = (
 _START: Final = (
     'INSERT INTO search_owners (tenant, "user", generation, seq, built_to)'
     ' SELECT tenant, "user", %(generation)s, head, 0 FROM owners WHERE tenant = %(tenant)s AND "user" = %(user)s'
-    " ON CONFLICT DO NOTHING"
+    " ON CONFLICT DO NOTHING RETURNING id"
 )
 _REMOVE_OTHERS: Final = (
     'DELETE FROM search_owners WHERE tenant = %(tenant)s AND "user" = %(user)s AND generation <> %(generation)s'
@@ -194,7 +194,7 @@ class PostgresSearch:
         """Bring the next memories up to date; return whether there are others."""
         assert isinstance(tx, PostgresTransaction)
         driver, values = tx.driver, self._values
-        if driver.execute(_START, values).rowcount:  # of another model's vectors, nobody asks any more
+        if driver.execute(_START, values).fetchone():  # of another model's vectors, nobody asks any more
             others = [row[0] for row in driver.execute(_REMOVE_OTHERS, values)]
             for table in _DERIVED:
                 driver.execute(f"DELETE FROM {table} WHERE owner_id = ANY(%s)", (others,))
@@ -224,12 +224,6 @@ class PostgresSearch:
             cursor.adapters.register_dumper(Vector, VectorDumper)
             rows = [(search_id, self._key.tenant, each, Vector(_numbers(data, "<f4"))) for each, data in found]
             cursor.executemany(_ADD_VECTOR, rows)
-
-
-def searched_dimension(driver: Any, generation: int) -> int | None:
-    """Return the dimension of a generation; None when it is unknown, or the database has no pgvector."""
-    row = driver.execute(_DIMENSION, (generation,)).fetchone()
-    return None if row is None else int(row[0])
 
 
 def _counts(ids: bytes, times: bytes) -> TermCounts:

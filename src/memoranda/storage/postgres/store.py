@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from sqlalchemy import Connection
-from sqlalchemy.exc import DBAPIError
 
 from memoranda.errors import InvalidType, MemorandaError, OutcomeUnknown
 from memoranda.fork_safety import register_fork_handler
@@ -39,7 +38,15 @@ from memoranda.storage.group_commit import GroupCommit
 from memoranda.storage.integrity import renew_terms
 from memoranda.storage.meta import delete_meta, get_meta, set_meta
 from memoranda.storage.postgres import graphs, integrity, search
-from memoranda.storage.postgres.connections import ServerConnections, Statement, driver_of, is_passing, parse_url, pause
+from memoranda.storage.postgres.connections import (
+    ServerConnections,
+    Statement,
+    driver_of,
+    is_lost,
+    is_passing,
+    parse_url,
+    pause,
+)
 from memoranda.storage.postgres.schema import STORE_ID, TERMS, is_lock_timeout, require_version, upgrade
 from memoranda.storage.postgres.transaction import (
     ACTIVE_GENERATION,
@@ -48,16 +55,17 @@ from memoranda.storage.postgres.transaction import (
     PostgresTransaction,
     generation_from,
     head_from,
+    ids_from,
     memories_from,
-    read_changed_ids,
-    read_index_rows,
     read_next_ids,
-    read_vectors,
+    select_changed_ids,
     select_head,
+    select_index_rows,
     select_memories,
+    select_vectors,
 )
-from memoranda.storage.rows import stored_name, to_micros
-from memoranda.storage.schema import ERASURE_PENDING
+from memoranda.storage.rows import index_row, stored_name, to_micros
+from memoranda.storage.schema import ERASURE_PENDING, LAST_ERASURE
 from memoranda.text import TERMS_VERSION
 from memoranda.types import ANY, Clock, IntArray, Memory, Scope, utc_now
 from memoranda.validation import check_clock
@@ -67,6 +75,9 @@ _MAX_STOP_SECONDS: Final = 5.0
 _TRIES: Final = 6
 _FORGET_COMMITS: Final = 256
 """After so many commits a process deletes the marks of old ones."""
+_FEW: Final = 64
+"""Up to so many rows are read in one round trip, as text; more of them in binary form, which is faster to read."""
+_META: Final = "SELECT value FROM meta WHERE key = %s"
 _SIZE: Final = "SELECT pg_database_size(current_database())"
 
 
@@ -81,6 +92,7 @@ class PostgresStore:
         self._connections = self.connection_class(parse_url(url), durability)
         self._commits: GroupCommit[_Request, Any] = GroupCommit(self._commit)
         self._committed = 0
+        self._dimensions: dict[int, int] = {}
         try:
             self.id = self._prepare()
         except BaseException:
@@ -106,35 +118,49 @@ class PostgresStore:
         return memories_from(rows, ids)
 
     def get_with_state(self, scope: Scope, ids: Sequence[int]) -> tuple[list[Memory | None], PartitionState]:
-        key = PartitionKey(scope.tenant, scope.user)
         # The state last: a change that is committed in between is seen in it.
-        statements = select_memories(scope, ids), ACTIVE_GENERATION, select_head(key)
-        rows, generations, heads = self._ask(scope.tenant, *statements)
-        return memories_from(rows, ids), PartitionState(generation_from(generations), head_from(heads))
+        statements = select_memories(scope, ids), *_select_state(PartitionKey(scope.tenant, scope.user))
+        rows, *state = self._ask(scope.tenant, *statements)
+        return memories_from(rows, ids), _state_from(*state)
+
+    def state(self, key: PartitionKey) -> PartitionState:
+        return _state_from(*self._ask(key.tenant, *_select_state(key)))
 
     def head(self, key: PartitionKey | None = None) -> int:
         [rows] = self._ask(ANY if key is None else key.tenant, select_head(key))
         return head_from(rows)
 
     def changed(self, key: PartitionKey, since: int) -> IntArray:
-        return self._fetch(key.tenant, lambda driver: read_changed_ids(driver, key, since))
+        [rows] = self._ask(key.tenant, select_changed_ids(key, since))
+        return ids_from(rows)
 
     def rows(self, key: PartitionKey, ids: IntArray | None, generation: int | None) -> Iterator[IndexRow]:
-        with self._connections.reading(key.tenant) as connection:
-            yield from read_index_rows(driver_of(connection), key, ids, generation)
+        if ids is not None and len(ids) <= _FEW:
+            yield from map(index_row, self._ask(key.tenant, select_index_rows(key, ids, generation))[0])
+            return
+        with self._connections.reading(key.tenant) as connection, driver_of(connection).cursor(binary=True) as cursor:
+            yield from map(index_row, cursor.execute(*select_index_rows(key, ids, generation)))
 
     def open_search(self, key: PartitionKey, generation: int) -> OwnerSearch | None:
-        dimension = self._fetch(None, lambda driver: search.searched_dimension(driver, generation))
-        if dimension is None or key.user is ANY:
+        if key.user is ANY or (dimension := self._searched_dimension(generation)) is None:
             return None
         fetch, write = partial(self._fetch, key.tenant), partial(self.write, tenant=key.tenant)
         return search.PostgresSearch(key, generation, dimension, fetch, write)
+
+    def _searched_dimension(self, generation: int) -> int | None:
+        """Return the dimension of vectors that the server can search; it never changes once it can."""
+        if generation not in self._dimensions:
+            [rows] = self._ask(None, (search.DIMENSION, [generation]))
+            if not rows:
+                return None
+            self._dimensions[generation] = int(rows[0][0])
+        return self._dimensions[generation]
 
     def build_graph(self, key: PartitionKey) -> str:
         return graphs.build_graph(self._connections, (key.tenant, stored_name(key.user)))
 
     def get_meta(self, key: str) -> str | None:
-        [rows] = self._ask(None, ("SELECT value FROM meta WHERE key = %s", [key]))
+        [rows] = self._ask(None, (_META, [key]))
         return str(rows[0][0]) if rows else None
 
     def active_generation(self) -> Generation | None:
@@ -142,7 +168,8 @@ class PostgresStore:
         return generation_from(rows)
 
     def known_vectors(self, tenant: str, generation: int, hashes: Sequence[bytes]) -> dict[bytes, bytes]:
-        return self._fetch(tenant, lambda driver: read_vectors(driver, tenant, generation, hashes))
+        [rows] = self._ask(tenant, select_vectors(tenant, generation, hashes))
+        return {row[0]: row[1] for row in rows}
 
     def compact(self) -> bool:
         """Let the server remove deleted rows from its pages. Its log, replicas and backups keep them until they age.
@@ -233,6 +260,7 @@ class PostgresStore:
         settings = self._connections.write_settings(sync=must_sync([request.work for request in requests]))
         results: list[Any] | None = None
         for attempt in range(1, _TRIES + 1):
+            done: list[Any] | None = None
             try:
                 with self._connections.errors(), self._connections.writing() as connection:
                     tx = PostgresTransaction(connection, to_micros(self._clock()))
@@ -244,13 +272,13 @@ class PostgresStore:
                     tx.driver.execute("INSERT INTO commits (id) VALUES (%s)", (mark,))
                     self._forget_commits(tx)
                     results = done
-                    connection.commit()
-                    return done
+                return done
             except MemorandaError as error:
-                if not is_passing(error.__cause__):
-                    raise
-                if attempt == _TRIES:
-                    raise self._last_error(error, in_doubt=results is not None) from error
+                if results is done and not is_lost(error.__cause__):
+                    results = None  # the server has answered: this was undone
+                in_doubt = results is not None
+                if attempt == _TRIES or not (in_doubt or is_passing(error.__cause__)):
+                    raise self._last_error(error, in_doubt=in_doubt) from error.__cause__
                 pause(attempt)
         raise AssertionError("the last try returns or raises")
 
@@ -266,6 +294,14 @@ class PostgresStore:
         self._committed += 1
         if self._committed % _FORGET_COMMITS == 0:
             tx.driver.execute("DELETE FROM commits WHERE at < now() - interval '1 hour'")
+
+
+def _select_state(key: PartitionKey) -> tuple[Statement, Statement, Statement]:
+    return (_META, [LAST_ERASURE]), ACTIVE_GENERATION, select_head(key)
+
+
+def _state_from(erasures: Sequence[Row], generations: Sequence[Row], heads: Sequence[Row]) -> PartitionState:
+    return PartitionState(generation_from(generations), head_from(heads), head_from(erasures))
 
 
 class _Request:
@@ -322,14 +358,13 @@ def migrate(url: str, *, service_role: str | None = None) -> tuple[str, list[str
     connections = ServerConnections(parse_url(url), "full")
     try:
         for attempt in range(1, _TRIES + 1):
-            with connections.errors(), connections.writing() as connection:
-                try:
+            try:
+                with connections.errors(), connections.writing() as connection:
                     done = upgrade(connection, service_role)
-                    connection.commit()
-                    return connections.where, done
-                except DBAPIError as error:
-                    if attempt == _TRIES or not is_lock_timeout(error):
-                        raise
+                return connections.where, done
+            except MemorandaError as error:
+                if attempt == _TRIES or not is_lock_timeout(error.__cause__):
+                    raise
             pause(attempt)
     finally:
         connections.close()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, Final
 
@@ -11,12 +11,11 @@ from sqlalchemy import Connection, Table, select, text
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.dialects.postgresql import Insert, insert
 
-from memoranda.storage.base import Generation, IndexRow, Owner, PartitionKey, Row, Tenant
+from memoranda.storage.base import Generation, Owner, PartitionKey, Row, Tenant
 from memoranda.storage.postgres.connections import Statement, driver_of, set_local, tenant_settings
 from memoranda.storage.rows import (
     SELECT_MEMORY,
     index_conditions,
-    index_row,
     memory_from_row,
     scope_columns,
     stored_name,
@@ -30,19 +29,19 @@ _HEAD_OF_ALL: Final = "SELECT coalesce(max(seq), 0) FROM changes"
 _HEAD_OF_TENANT: Final = "SELECT coalesce(max(head), 0) FROM owners WHERE tenant = %s"
 _HEAD: Final = 'SELECT head FROM owners WHERE tenant = %s AND "user" = %s'
 _CHANGED: Final = (
-    'SELECT DISTINCT memory_id FROM changes WHERE tenant = %(tenant)s AND "user" = %(user)s AND seq > %(since)s'
+    'SELECT DISTINCT memory_id FROM changes WHERE tenant = %s AND "user" = %s AND seq > %s ORDER BY memory_id'
 )
 # Writers of two users commit in any order. A change with a smaller number than `since` that was not committed when
 # `since` was read has a transaction that was open when `since` was written: no older than its horizon.
 _CHANGED_OF_TENANT: Final = """
-SELECT DISTINCT memory_id FROM changes WHERE tenant = %(tenant)s AND (seq > %(since)s OR (
-  xid >= coalesce((SELECT horizon FROM changes WHERE seq = %(since)s), '0'::xid8)
-  AND xid IS DISTINCT FROM (SELECT xid FROM changes WHERE seq = %(since)s) AND %(since)s > 0))"""
+SELECT DISTINCT memory_id FROM changes WHERE tenant = %s AND (seq > %s OR (
+  xid >= coalesce((SELECT horizon FROM changes WHERE seq = %s), '0'::xid8)
+  AND xid IS DISTINCT FROM (SELECT xid FROM changes WHERE seq = %s) AND %s > 0)) ORDER BY memory_id"""
 _INDEX_ROWS: Final = """
 SELECT memories.id, agent, session, speaker, valid_from, valid_to, expires_at, recorded_at, true_from,
   superseded_at, terms, data FROM memories
-LEFT JOIN vectors ON vectors.memory_id = memories.id AND vectors.generation = %(generation)s
-WHERE memories.tenant = %(tenant)s AND """
+LEFT JOIN vectors ON vectors.memory_id = memories.id AND vectors.generation = %s
+WHERE memories.tenant = %s AND """
 ACTIVE_GENERATION: Final[Statement] = (
     "SELECT id, provider, model, dimension, fingerprint FROM generations WHERE active = 1",
     (),
@@ -55,10 +54,16 @@ WITH first AS MATERIALIZED (SELECT wanted, (SELECT id FROM memories WHERE tenant
 SELECT wanted, data FROM first JOIN vectors ON memory_id = id WHERE generation = %s"""
 _LOCK_OWNER: Final = 'SELECT 1 FROM owners WHERE tenant = %s AND "user" = %s FOR UPDATE'
 _ADD_OWNER: Final = "INSERT INTO owners VALUES (%s, %s, 0) ON CONFLICT DO NOTHING"
-_SET_HEAD: Final = (
-    'INSERT INTO owners AS known VALUES (%s, %s, %s) ON CONFLICT (tenant, "user")'
-    " DO UPDATE SET head = greatest(known.head, excluded.head)"
-)
+# Changes are numbered while their owners are locked, so those of one owner are committed in the order of their numbers.
+_ADD_CHANGES: Final = """
+WITH added AS (
+  INSERT INTO changes (op, memory_id, tenant, "user", at)
+  SELECT op, memory_id, tenant, "user", at
+  FROM unnest(%(op)s::text[], %(memory_id)s::bigint[], %(tenant)s::text[], %(user)s::text[], %(at)s::bigint[])
+    WITH ORDINALITY AS new (op, memory_id, tenant, "user", at, position) ORDER BY position
+  RETURNING tenant, "user", seq)
+INSERT INTO owners AS known SELECT tenant, "user", max(seq) FROM added GROUP BY tenant, "user" ORDER BY tenant, "user"
+ON CONFLICT (tenant, "user") DO UPDATE SET head = greatest(known.head, excluded.head)"""
 _NEW_IDS: Final = "SELECT nextval(pg_get_serial_sequence(%s, %s)) FROM generate_series(1, %s)"
 _ADD_COUNTS: Final = "SELECT memoranda_count(%s, %s, %s, %s, %s)"
 
@@ -82,22 +87,11 @@ class PostgresTransaction:
 
     def insert_rows(self, table: Table, columns: tuple[str, ...], rows: Sequence[tuple[Any, ...]]) -> None:
         if table is changes:
-            columns, rows = ("seq", *columns), self._number_changes(columns, rows)
+            self.driver.execute(_ADD_CHANGES, dict(zip(columns, map(list, zip(*rows, strict=True)), strict=True)))
+            return
         with self.driver.cursor() as cursor:
             # Not COPY, which PostgreSQL refuses on a table with row-level security.
             cursor.executemany(_insert_statement(table.name, columns), rows)
-
-    def _number_changes(self, columns: tuple[str, ...], rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-        """Return the rows with their numbers, and note the latest number of each owner.
-
-        The numbers are taken while the owners are locked, so those of one owner are committed in their order.
-        """
-        tenant, user = columns.index("tenant"), columns.index("user")
-        numbered = [(seq, *row) for seq, row in zip(self.new_ids(changes, len(rows)), rows, strict=True)]
-        heads = {(row[tenant + 1], row[user + 1]): row[0] for row in numbered}
-        for (of, name), head in sorted(heads.items()):
-            self.driver.execute(_SET_HEAD, (of, name, head))
-        return numbered
 
     def upsert(
         self, table: Table, rows: Sequence[Mapping[str, Any]], *, key: Sequence[str], update: Sequence[str] = ()
@@ -119,17 +113,14 @@ class PostgresTransaction:
 
     def lock(self, owners: Sequence[Owner] | None, settings: Mapping[str, str]) -> None:
         """Wait until no other transaction writes for these owners, or for any when None."""
-        with self.driver.pipeline():  # one answer to wait for, in place of five
-            set_local(self.driver, settings)
-            if owners is None:
-                self.driver.execute(f"SELECT pg_advisory_xact_lock({_LOCK})")
-                return
-            self.driver.execute(f"SELECT pg_advisory_xact_lock_shared({_LOCK})")
-            self.enter(ANY)
-            for owner in owners:  # ascending, so that two writers never wait for each other
-                if self.driver.execute(_LOCK_OWNER, owner).fetchone() is None:
-                    self.driver.execute(_ADD_OWNER, owner)
-                    self.driver.execute(_LOCK_OWNER, owner)
+        set_local(self.driver, {**settings, **tenant_settings(ANY)})
+        if owners is None:
+            self.driver.execute(f"SELECT pg_advisory_xact_lock({_LOCK})")
+            return
+        self.driver.execute(f"SELECT pg_advisory_xact_lock_shared({_LOCK})")
+        for owner in owners:  # ascending, so that two writers never wait for each other
+            self.driver.execute(_ADD_OWNER, owner)
+            self.driver.execute(_LOCK_OWNER, owner)
 
 
 @cache
@@ -162,23 +153,27 @@ def head_from(rows: Sequence[Row]) -> int:
     return int(rows[0][0]) if rows else 0
 
 
-def read_changed_ids(driver: Any, key: PartitionKey, since: int) -> IntArray:
+def select_changed_ids(key: PartitionKey, since: int) -> Statement:
+    if key.user is ANY:
+        return _CHANGED_OF_TENANT, [key.tenant, since, since, since, since]
+    return _CHANGED, [key.tenant, stored_name(key.user), since]
+
+
+def ids_from(rows: Sequence[Row]) -> IntArray:
     import numpy as np
 
-    statement = _CHANGED_OF_TENANT if key.user is ANY else _CHANGED
-    rows = driver.execute(f"{statement} ORDER BY memory_id", {"since": since, **owner_values(key)})
     return np.fromiter((row[0] for row in rows), dtype=np.int64)
 
 
-def read_index_rows(driver: Any, key: PartitionKey, ids: IntArray | None, generation: int | None) -> Iterator[IndexRow]:
-    statement, values = _INDEX_ROWS + _in_index_sql(), {"generation": generation, **owner_values(key)}
+def select_index_rows(key: PartitionKey, ids: IntArray | None, generation: int | None) -> Statement:
+    statement, values = _INDEX_ROWS + _in_index_sql(), [generation, key.tenant]
     if key.user is not ANY:
-        statement += ' AND memories."user" = %(user)s'
+        statement += ' AND memories."user" = %s'
+        values.append(stored_name(key.user))
     if ids is not None:
-        statement += " AND memories.id = ANY(%(ids)s)"
-        values["ids"] = ids.tolist()
-    with driver.cursor(binary=True) as cursor:
-        yield from map(index_row, cursor.execute(f"{statement} ORDER BY memories.id", values))
+        statement += " AND memories.id = ANY(%s::bigint[])"
+        values.append(ids.tolist())
+    return f"{statement} ORDER BY memories.id", values
 
 
 def read_next_ids(driver: Any) -> dict[str, int]:
@@ -208,10 +203,9 @@ def memories_from(rows: Sequence[Row], ids: Sequence[int]) -> list[Memory | None
     return [found.get(memory_id) for memory_id in ids]
 
 
-def read_vectors(driver: Any, tenant: str, generation: int, hashes: Sequence[bytes]) -> dict[bytes, bytes]:
-    """Return the vectors of a tenant's texts with these hashes."""
-    with driver.cursor(binary=True) as cursor:
-        return dict(cursor.execute(_VECTORS, (tenant, list(hashes), generation)))
+def select_vectors(tenant: str, generation: int, hashes: Sequence[bytes]) -> Statement:
+    """Return the statement for the vectors of a tenant's texts with these hashes."""
+    return _VECTORS, [tenant, list(hashes), generation]
 
 
 def owner_values(key: PartitionKey) -> dict[str, Any]:
