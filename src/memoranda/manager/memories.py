@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from memoranda.errors import InvalidInput, InvalidType
 from memoranda.manager.recall import RecallMethods
+from memoranda.messages.message import as_text
 from memoranda.text import clean_text
 from memoranda.types import JSON, AnyUser, Association, Hit, Memory, MemoryType, Progress, Related
 from memoranda.validation import (
@@ -35,6 +36,7 @@ from memoranda.validation import (
 
 if TYPE_CHECKING:
     from memoranda.remember.memories import Patch
+    from memoranda.remember.pipeline import Content
     from memoranda.results import CleanupReport
 
 
@@ -43,7 +45,7 @@ class MemoryMethods(RecallMethods):
 
     def add_memory(
         self,
-        content: str,
+        content: Content,
         memory_type: MemoryType | str = MemoryType.SEMANTIC,
         source: str | Mapping[str, JSON] | None = None,
         metadata: Mapping[str, JSON] | None = None,
@@ -58,7 +60,7 @@ class MemoryMethods(RecallMethods):
         """Store a text as it is and return the memory.
 
         Args:
-            content: The text.
+            content: The text, or a message that has it.
             memory_type: The type of the memory.
             source: Where the text comes from; a dict here is the metadata.
             metadata: A JSON object stored with the memory.
@@ -67,10 +69,7 @@ class MemoryMethods(RecallMethods):
             at: When it became true; now when None.
             ttl: Seconds until it expires; by default only `short_term` and `working` memories do.
         """
-        if isinstance(source, Mapping):
-            if metadata is not None:
-                raise InvalidType("source must be a string where metadata is given too")
-            source, metadata = None, source
+        source, metadata = split_source(source, metadata)
         options = self._write_options(
             self._scope(agent, user, session),
             type=memory_type,
@@ -80,13 +79,13 @@ class MemoryMethods(RecallMethods):
             at=at,
             ttl=ttl,
         )
-        return self._components.memories.add([content], options)[0]
+        return self._components.memories.add([as_text(content)], options)[0]
 
     def add_memories(
         self,
-        contents: Sequence[str],
+        contents: Sequence[Content],
         memory_type: MemoryType | str = MemoryType.SEMANTIC,
-        source: str | None = None,
+        source: str | Mapping[str, JSON] | None = None,
         metadata: Mapping[str, JSON] | None = None,
         *,
         agent: str | None = None,
@@ -100,10 +99,11 @@ class MemoryMethods(RecallMethods):
         """Store several texts as they are in one commit and return the memories.
 
         Args:
-            contents: The texts.
+            contents: The texts, or messages that have them.
             memory_type, source, metadata, agent, user, session, importance, at, ttl: As in `add_memory`, for each text.
             progress: Called with (done, total) while texts are embedded.
         """
+        source, metadata = split_source(source, metadata)
         options = self._write_options(
             self._scope(agent, user, session),
             type=memory_type,
@@ -113,7 +113,8 @@ class MemoryMethods(RecallMethods):
             at=at,
             ttl=ttl,
         )
-        return self._components.memories.add(check_texts(contents, "contents"), options, check_progress(progress))
+        texts = [as_text(each) for each in check_texts(contents, "contents")]
+        return self._components.memories.add(texts, options, check_progress(progress))
 
     def get(
         self,
@@ -134,7 +135,7 @@ class MemoryMethods(RecallMethods):
     def update(
         self,
         memory_id: int,
-        content: str | None = None,
+        content: Content | None = None,
         *,
         memory_type: MemoryType | str | None = None,
         source: str | None = None,
@@ -264,7 +265,7 @@ class MemoryMethods(RecallMethods):
 
     def search_memories(
         self,
-        query: str,
+        query: Content,
         memory_types: Sequence[MemoryType | str] | None = None,
         limit: int = 5,
         *,
@@ -290,7 +291,7 @@ class MemoryMethods(RecallMethods):
 
     def search_memory(
         self,
-        query: str,
+        query: Content,
         memory_type: MemoryType | str | None = None,
         limit: int = 5,
         *,
@@ -380,6 +381,15 @@ class MemoryMethods(RecallMethods):
         return self._components.memories.cleanup(self._scope(agent, user), age, least, check_flag(dry_run, "dry_run"))
 
 
+def split_source(source: object, metadata: object) -> tuple[Any, Any]:
+    """Return source and metadata; a mapping in the place of the source is the metadata."""
+    if not isinstance(source, Mapping):
+        return source, metadata
+    if metadata is not None:
+        raise InvalidType("source must be a string where metadata is given too")
+    return None, source
+
+
 def _patch_maker(
     fields: dict[str, Any], change: Callable[[Memory], Mapping[str, object]] | None
 ) -> Callable[[Memory], Patch]:
@@ -397,7 +407,7 @@ def _patch_maker(
 
 
 def _make_patch(
-    content: str | None = None,
+    content: Content | None = None,
     memory_type: MemoryType | str | None = None,
     source: str | None = None,
     metadata: Mapping[str, JSON] | None = None,
@@ -406,7 +416,7 @@ def _make_patch(
     from memoranda.remember.memories import Patch
 
     return Patch(
-        content=None if content is None else clean_text(content),
+        content=None if content is None else clean_text(as_text(content)),
         type=None if memory_type is None else check_writable_type(memory_type),
         source=check_name(source, "source"),
         metadata=None if metadata is None else copy_json_object(metadata, "metadata"),

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from memoranda.conversation.memory import ConversationMemory
+    from memoranda.remember.pipeline import Content
     from memoranda.results import (
         ExecutionPage,
         ExecutionStats,
@@ -75,7 +76,7 @@ class ValueMethods(RecallMethods):
     def search_similar(
         self,
         agent_id: str,
-        query: str,
+        query: Content,
         top_k: int = 5,
         filter_metadata: Mapping[str, Any] | None = None,
         *,

@@ -14,7 +14,7 @@ import httpx2
 import pytest
 
 from memoranda import ANY, Message, NotFound
-from memoranda.client import MemoryManager, create_session
+from memoranda.client import MemoryManager, SessionContext, create_session
 from memoranda.client.aio import MemoryManager as AsyncMemoryManager
 from memoranda.client.manager import RemoteLog
 from memoranda.conversation import conversations
@@ -22,11 +22,12 @@ from memoranda.conversation.base import MessageLog
 from memoranda.errors import Closed, Conflict, Denied, ExtractionFailed, Incompatible, InvalidInput, Unavailable
 from memoranda.maintenance.base import UpkeepSettings
 from memoranda.manager.manager import MemoryManager as Embedded
+from memoranda.sessions.context import SessionContext as EmbeddedSession
 from memoranda.testing.contracts import MessageLogContract
 from tests.fake_clock import FakeClock
 from tests.server.in_process import InProcessServer, open_server
 from tests.unit.items.test_items import TestItems
-from tests.unit.manager.test_lists import TestLists
+from tests.unit.manager.test_lists import Reply, TestLists
 from tests.unit.manager.test_manager import NOON, TestMemories, TestRemember, TestScopes, TestValues
 
 __all__ = ["TestItems", "TestLists", "TestMemories", "TestRemember", "TestScopes", "TestValues"]
@@ -124,7 +125,15 @@ def test_session_behaves_like_the_embedded_one(manager: MemoryManager) -> None:
         assert [each.content for each in session.get_conversation_history()] == ["ready"]
         assert [each.content for each in manager.get_conversation_history("campaign")] == ["ready"]
         assert session.get_session_summary().metadata == {"team": "red"}
-    assert session.end_session().conversation_messages == 1
+        assert (
+            session.add_conversation_message("writer", "user", Reply(role="user", content="thanks")).content == "thanks"
+        )
+        assert (session.is_active, session.ended_at, session.auto_cleanup) == (True, None, True)
+        assert (session.active_agents, len(session.agent_interactions)) == (["writer"], 6)
+    assert (session.is_active, session.active_agents) == (False, ["writer"])
+    assert session.ended_at == session.started_at
+    assert session.get_session_duration() == timedelta(0)
+    assert session.end_session().conversation_messages == 2
     assert session.get_session_summary() == session.end_session()
     with pytest.raises(Closed, match="create_session"):
         session.get_conversation_history()
@@ -133,6 +142,16 @@ def test_session_behaves_like_the_embedded_one(manager: MemoryManager) -> None:
     assert manager.get_execution_stats("writer").count == 1
     assert manager.verify_executions().ok
     assert [each.workflow_id for each in manager.get_sessions()] == ["campaign"]
+
+
+def test_session_has_what_the_embedded_one_has(manager: MemoryManager) -> None:
+    assert _public(SessionContext) | {"metadata", "session_id", "started_at"} == _public(EmbeddedSession)
+    with SessionContext("campaign", manager, auto_cleanup=False) as session:
+        assert session.auto_cleanup is False
+        manager.clear_session("campaign")
+        assert session.is_active is False
+    for cls in (SessionContext, EmbeddedSession):
+        assert [*inspect.signature(cls).parameters] == ["workflow_id", "memory_manager", "metadata", "auto_cleanup"]
 
 
 def test_knowledge_files_are_read_by_the_client(manager: MemoryManager, tmp_path: Path) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
-from memoranda import ANY, InvalidInput, InvalidType, MemoryManager, NotFound
+from memoranda import ANY, InvalidInput, InvalidType, MemoryManager, Message, NotFound
 from memoranda.testing.fakes import HashEmbedder
 from tests.fake_clock import FakeClock
 
@@ -24,6 +26,14 @@ def clock() -> FakeClock:
 def manager(tmp_path: Path, clock: FakeClock) -> Iterator[MemoryManager]:
     with MemoryManager(tmp_path / "a.db", embedder=HashEmbedder(64), clock=clock) as manager:
         yield manager
+
+
+class Reply(BaseModel):
+    """A message of a vendor's SDK."""
+
+    type: str = "message"
+    role: str | None = None
+    content: str | list[dict[str, str]]
 
 
 class TestLists:
@@ -133,6 +143,40 @@ class TestLists:
         assert manager.delete_value("a", "k", kind) is True
         assert manager.retrieve("a", "k", kind) is None
         assert manager.delete_value("a", "k", kind) is False
+
+    @pytest.mark.parametrize(
+        "message",
+        [
+            Reply(type="human", content="What tea does Ann drink?"),
+            Reply(role="user", content=[{"type": "text", "text": "What tea does Ann drink?"}]),
+            Message("user", "What tea does Ann drink?"),
+            {"role": "user", "content": "What tea does Ann drink?"},
+        ],
+    )
+    def test_a_message_stands_for_its_text(self, manager: MemoryManager, message: Any) -> None:
+        text = "What tea does Ann drink?"
+        memory = manager.add_memory("Ann drinks green tea", agent="a")
+        assert str(manager.context(message)).count("green tea") == 1
+        for found in (
+            manager.recall(message),
+            manager.search_memories(message),
+            manager.search_memory(message),
+            manager.search_similar("a", message),
+        ):
+            assert [hit.id for hit in found] == [memory.id]
+        assert manager.why_not(message, memory.id).step == "found"
+        manager.put(("drinks",), "ann", "green tea for Ann")
+        assert [item.key for item in manager.search_items(query=message)] == ["ann"]
+        assert manager.update(memory.id, message).content == text
+        assert manager.add_memory(message, user="bo").content == text
+        assert [each.content for each in manager.add_memories([message, "milk"], user="cy")] == [text, "milk"]
+
+    def test_a_dict_in_the_place_of_the_source_is_the_metadata(self, manager: MemoryManager) -> None:
+        kept = [manager.add_memory("tea", "long_term", {"source": "doc-1", "page": 2})]
+        kept += manager.add_memories(["milk"], "long_term", {"source": "doc-1", "page": 2})
+        assert [(each.source, each.metadata["page"]) for each in kept] == [("doc-1", 2)] * 2
+        with pytest.raises(InvalidType):
+            manager.add_memory("tea", "long_term", {"page": 2}, {"page": 3})
 
     def test_lists_take_an_offset(self, manager: MemoryManager) -> None:
         for number in range(3):

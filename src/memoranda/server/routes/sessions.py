@@ -29,8 +29,8 @@ SessionId = Annotated[str, Path(pattern="^[0-9a-f]{1,64}$", description="The id 
 @routes.post("/sessions", status_code=201)
 async def open_session(request: OpenSessionRequest, caller: Writer) -> OpenedSession:
     """Open a session of a workflow; it ends on request, or when it is not used for a while."""
-    summary = await caller.services.sessions.open(caller.memory, request)
-    return OpenedSession(summary.session_id, summary.workflow_id, dict(request.metadata or {}), request.auto_cleanup)
+    opened = await caller.services.sessions.open(caller.memory, request)
+    return OpenedSession(opened.session_id, opened.workflow_id, opened.metadata, opened.auto_cleanup, opened.started_at)
 
 
 @routes.get("/sessions")
