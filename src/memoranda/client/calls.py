@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
-from typing import Any, Concatenate, Generic, ParamSpec, TypeAlias, TypeVar
+from typing import Any, Concatenate, Final, Generic, ParamSpec, TypeAlias, TypeVar
 
 from memoranda.client.responses import deserialize
 from memoranda.errors import InvalidInput, InvalidType
@@ -21,6 +21,16 @@ P = ParamSpec("P")
 R = TypeVar("R")
 Arguments: TypeAlias = dict[str, Any]
 """The arguments of a call by parameter name, with the defaults of those left out."""
+_KINDS: Final[dict[str, tuple[tuple[type, ...], str]]] = {
+    "str": ((str,), "a string"),
+    "int": ((int,), "a whole number"),
+    "float": ((float, int), "a number"),
+    "bool": ((bool,), "True or False"),
+    "datetime": ((datetime,), "a datetime"),
+    "AnyUser": ((AnyUser,), ""),
+    "None": ((type(None),), ""),
+}
+"""The types of parameters that are checked before a call is sent, by their annotation, and their names in errors."""
 _signature = functools.cache(inspect.signature)
 
 
@@ -100,10 +110,28 @@ def endpoint(
 
 
 def bind_arguments(method: Callable[..., object], /, *args: object, **kwargs: object) -> Arguments:
-    """Return the arguments by parameter name, without `self`."""
-    bound = _signature(method).bind(None, *args, **kwargs)
+    """Return the arguments by parameter name, without `self`.
+
+    Texts, numbers, times and flags are checked here: a URL would carry a number or a list as the text of it.
+    """
+    signature = _signature(method)
+    bound = signature.bind(None, *args, **kwargs)
     bound.apply_defaults()
-    return dict(list(bound.arguments.items())[1:])
+    arguments = dict(list(bound.arguments.items())[1:])
+    for name, value in arguments.items():
+        _check_type(name, value, signature.parameters[name].annotation)
+    return arguments
+
+
+def _check_type(name: str, value: object, annotation: object) -> None:
+    kinds = [_KINDS.get(each) for each in str(annotation).split(" | ")]
+    known = [kind for kind in kinds if kind is not None]
+    if isinstance(value, AnyUser) or len(known) < len(kinds) or any(type(value) in types for types, _ in known):
+        return
+    is_flag = isinstance(value, bool)
+    if is_flag or not any(isinstance(value, types) for types, _ in known):
+        wanted = " or ".join(words for _, words in known if words)
+        raise InvalidType(f"{name} must be {wanted}, not {type(value).__name__}")
 
 
 def build_call(
@@ -154,13 +182,19 @@ def parse_field(name: str) -> Callable[[Any], Any]:
 
 def encode_body(values: Mapping[str, object], *, nullable: str | None = None) -> bytes:
     """Return the values that are not None as a JSON body; the one named `nullable` may be None."""
-    plain = {key: value for key, value in values.items() if value is not None or key == nullable}
+    kept = {key: value for key, value in values.items() if value is not None or key == nullable}
+    return b"{%s}" % b", ".join(json.dumps(name).encode() + b": " + _encode(name, kept[name]) for name in kept)
+
+
+def _encode(name: str, value: object) -> bytes:
     try:
-        return json.dumps(plain, default=_to_plain, ensure_ascii=False, allow_nan=False).encode("utf-8")
+        return json.dumps(value, default=_to_plain, ensure_ascii=False, allow_nan=False).encode("utf-8")
     except UnicodeEncodeError as error:
-        raise InvalidInput(f"the arguments hold a lone surrogate: not valid Unicode ({error.reason})") from error
-    except ValueError as error:
-        raise InvalidInput(f"the arguments cannot be sent as JSON: {error}") from error
+        raise InvalidInput(f"{name} holds a lone surrogate: not valid Unicode ({error.reason})") from error
+    except InvalidType as error:
+        raise InvalidType(f"{name}: {error}") from error
+    except (ValueError, TypeError, RecursionError) as error:
+        raise InvalidInput(f"{name} cannot be sent as JSON: {error}") from error
 
 
 def encode_query(values: Mapping[str, object]) -> dict[str, str | int]:

@@ -7,6 +7,7 @@ Documents are parsed by a module that is imported at its first use, since it loa
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, fields
 from datetime import timedelta
 from typing import Any, Final
@@ -27,14 +28,14 @@ from memoranda.client.calls import (
     to_list,
 )
 from memoranda.client.responses import deserialize
-from memoranda.errors import Conflict, InvalidInput
+from memoranda.errors import Conflict, InvalidInput, InvalidType
 from memoranda.facts import ConflictList, FactList
 from memoranda.items.base import Item, NamespaceActivity, check_values
 from memoranda.manager.items import ItemMethods
 from memoranda.manager.maintenance import UpkeepMethods
 from memoranda.manager.memories import MemoryMethods, split_source
 from memoranda.manager.workflows import ConversationMethods, ValueMethods, WorkflowMethods
-from memoranda.messages.message import as_text, is_message
+from memoranda.messages.message import CONVERTERS, as_text, is_message
 from memoranda.recalls import Context, Replay
 from memoranda.receipts import ForgetReceipt
 from memoranda.results import (
@@ -53,6 +54,7 @@ from memoranda.results import (
     UserActivity,
     VerificationReport,
 )
+from memoranda.text import clean_text
 from memoranda.types import (
     JSON,
     Association,
@@ -64,7 +66,15 @@ from memoranda.types import (
     Related,
     WhyNot,
 )
-from memoranda.validation import CHANGEABLE_FIELDS, check_changed_fields, check_id, check_texts, check_type
+from memoranda.validation import (
+    CHANGEABLE_FIELDS,
+    check_changed_fields,
+    check_cursor,
+    check_id,
+    check_ids,
+    check_texts,
+    check_type,
+)
 
 _MAX_TRIES: Final = 100
 
@@ -112,9 +122,13 @@ context = endpoint(Embedded.context, "POST", "/v1/context", _parse_context)
 @derive_from(Embedded.remember)
 def remember(arguments: Arguments) -> HttpCall[Outcomes]:
     content = arguments["content"]
-    total = 1 if isinstance(content, str) or is_message(content) else len(content)
+    one = isinstance(content, str) or is_message(content)
+    if not one and (isinstance(content, bytes | bytearray) or not isinstance(content, Sequence)):
+        raise InvalidType(
+            f"content must be a text, a message or a list of them, not {type(content).__name__}; {CONVERTERS}"
+        )
     arguments["content"] = to_list(content)
-    return build_call("POST", "/v1/remember", _parse_outcomes, arguments, total=total)
+    return build_call("POST", "/v1/remember", _parse_outcomes, arguments, total=1 if one else len(content))
 
 
 @derive_from(Embedded.add_memory)
@@ -188,7 +202,7 @@ def add_memories(arguments: Arguments) -> HttpCall[list[Memory]]:
 
 def _delete_by_id(path: str, arguments: Arguments) -> HttpCall[int]:
     ids = arguments.pop("memory_id")
-    arguments["memory_ids"] = [ids] if isinstance(ids, int) else list(ids)
+    arguments["memory_ids"] = check_ids(ids)
     return build_call("POST", path, parse_field("count"), arguments)
 
 
@@ -198,7 +212,7 @@ discard = derive_from(Embedded.discard)(lambda arguments: _delete_by_id("/v1/mem
 
 @derive_from(Embedded.list_memories)
 def list_memories(arguments: Arguments) -> HttpCall[list[Memory]]:
-    arguments["cursor"] = str(arguments.pop("after"))
+    arguments["cursor"] = str(check_cursor(arguments.pop("after"), "after"))
     return build_call("POST", "/v1/memories/list", _parse_items, arguments)
 
 
@@ -267,7 +281,11 @@ receipts = endpoint(Embedded.receipts, "GET", "/v1/receipts", parse_as(list[Forg
 @derive_from(Embedded.receipt)
 def receipt(arguments: Arguments) -> HttpCall[ForgetReceipt]:
     """Return one receipt by its id."""
-    return HttpCall("GET", f"/v1/receipts/{quote(str(arguments['receipt_id']), safe='')}", parse_as(ForgetReceipt))
+    return HttpCall(
+        "GET",
+        f"/v1/receipts/{quote(clean_text(arguments['receipt_id'], 'receipt_id'), safe='')}",
+        parse_as(ForgetReceipt),
+    )
 
 
 @derive_from(Embedded.verify_receipt)

@@ -26,12 +26,14 @@ from memoranda.validation import (
     check_integer,
     check_limit,
     check_name,
+    check_offset,
     check_optional_datetime,
     check_progress,
     check_texts,
     check_writable_type,
     copy_json_object,
     make_filter,
+    page_of,
 )
 
 if TYPE_CHECKING:
@@ -205,6 +207,7 @@ class MemoryMethods(RecallMethods):
         known_at: datetime | str | None = None,
         quarantined: bool = False,
         newest_first: bool = False,
+        offset: int = 0,
     ) -> list[Memory]:
         """Return a page of memories in the order of their ids, archived ones too.
 
@@ -218,9 +221,10 @@ class MemoryMethods(RecallMethods):
             known_at: Only what was known and not yet replaced at this time, in the words it had then.
             quarantined: Return only the memories in quarantine; the others when False.
             newest_first: Order by id from the largest to the smallest.
+            offset: How many to leave out at the beginning; in long lists, `after` is faster.
         """
         scope, start = self._scope(agent, user, session), check_cursor(after, "after")
-        filters = replace(make_filter(where, types), quarantined=bool(quarantined))
+        filters = replace(make_filter(where, types), quarantined=check_flag(quarantined, "quarantined"))
         return self._components.memories.page(
             scope,
             filters,
@@ -228,7 +232,8 @@ class MemoryMethods(RecallMethods):
             start,
             as_of=check_optional_datetime(as_of, "as_of"),
             known_at=check_optional_datetime(known_at, "known_at"),
-            newest_first=bool(newest_first),
+            newest_first=check_flag(newest_first, "newest_first"),
+            offset=check_offset(offset),
         )
 
     def release(
@@ -345,6 +350,8 @@ class MemoryMethods(RecallMethods):
         *,
         agent: str | None = None,
         user: str | AnyUser | None = None,
+        limit: int | None = None,
+        offset: int = 0,
     ) -> list[Related]:
         """Return linked memories, the nearest and then the strongest first. Links count in both directions.
 
@@ -353,11 +360,12 @@ class MemoryMethods(RecallMethods):
             relationship_type: Only links of this type; None for every type.
             depth: The maximum number of links between the two.
             agent, user: The scope.
+            limit: The maximum number of memories; all when None.
+            offset: How many to leave out at the beginning.
         """
         kind = check_name(relationship_type, "relationship_type")
-        return self._components.memories.related(
-            self._scope(agent, user), check_id(memory_id, "memory_id"), kind, depth
-        )
+        scope, start = self._scope(agent, user), check_id(memory_id, "memory_id")
+        return page_of(self._components.memories.related(scope, start, kind, depth), limit, offset)
 
     def cleanup_old_memories(
         self,

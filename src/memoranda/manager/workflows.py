@@ -133,6 +133,7 @@ class WorkflowMethods(ManagerMethods):
         after: datetime | str | None = None,
         before: datetime | str | None = None,
         cursor: str | None = None,
+        offset: int = 0,
     ) -> ExecutionPage:
         """Return a page of execution records, newest first.
 
@@ -145,11 +146,12 @@ class WorkflowMethods(ManagerMethods):
             after: Only records written at or after this time.
             before: Only records written before this time.
             cursor: The `next_cursor` of the previous page.
+            offset: How many to leave out at the beginning; in long lists, `cursor` is faster.
         """
         from memoranda.executions.executions import make_query
 
         query = make_query(agent_id, status_filter, workflow=workflow, session=session, after=after, before=before)
-        return self._components.executions.find(query, limit, cursor)
+        return self._components.executions.find(query, limit, cursor, offset)
 
     def get_execution_stats(
         self,

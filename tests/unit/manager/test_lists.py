@@ -43,7 +43,7 @@ class TestLists:
         assert [(each.name, each.memories) for each in manager.agents()] == [("a", 2), ("b", 1)]
         assert [each.name for each in manager.agents(user="ann")] == ["c"]
         assert [each.name for each in manager.agents(user=ANY)] == ["a", "b", "c"]
-        assert [each.name for each in manager.agents(1, "a")] == ["b"]
+        assert [each.name for each in manager.agents(1, 1)] == ["b"]
         assert [(each.name, each.memories) for each in manager.sessions()] == [("s", 2), ("t", 1)]
         assert [each.name for each in manager.sessions(agent="b")] == ["s"]
         assert [each.name for each in manager.sessions(user="ann")] == ["u"]
@@ -191,6 +191,28 @@ class TestLists:
         assert manager.conflicts(user="ann", limit=1, offset=1) == []
         assert manager.get_knowledge_sources(limit=1, offset=0) == []
         assert manager.get_sessions(limit=1, offset=1) == []
-        for call in (manager.receipts, manager.facts, manager.conflicts, manager.get_knowledge_sources):
+        for number in range(3):
+            manager.add_memory(f"tea {number}", agent=f"a{number}", session=f"s{number}", user=f"u{number}")
+            manager.save_execution_record("a", {"status": f"s{number}"})
+        memories = manager.list_memories(user=ANY)
+        manager.add_memory_association(memories[-3].id, memories[-2].id, user=ANY)
+        manager.add_memory_association(memories[-3].id, memories[-1].id, user=ANY)
+        related = manager.get_related_memories(memories[-3].id, user=ANY)
+        assert manager.get_related_memories(memories[-3].id, user=ANY, limit=1, offset=1) == related[1:]
+        for newest_first in (False, True):
+            listed = manager.list_memories(user=ANY, newest_first=newest_first)
+            for offset in range(len(listed) + 1):
+                page = manager.list_memories(2, user=ANY, newest_first=newest_first, offset=offset)
+                assert page == listed[offset : offset + 2]
+        assert [each.status for each in manager.get_execution_records(limit=1, offset=1)] == ["s1"]
+        assert [each.name for each in manager.agents(user=ANY, limit=2, offset=1)] == ["a1", "a2"]
+        assert [each.name for each in manager.sessions(user=ANY, offset=2)] == ["s2"]
+        assert [each.user for each in manager.users(2, 1)] == ["u0", "u1"]
+        for call in (
+            *(manager.receipts, manager.facts, manager.conflicts, manager.get_knowledge_sources, manager.users),
+            *(manager.agents, manager.sessions, manager.list_memories, manager.get_execution_records),
+        ):
             with pytest.raises(InvalidInput):
                 call(offset=-1)
+            with pytest.raises(InvalidType):
+                call(offset="1")  # type: ignore[arg-type]
