@@ -8,7 +8,7 @@ import pickle
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,6 +22,7 @@ from memoranda import (
     ConversationMemory,
     InMemoryBackend,
     MemoryBackend,
+    MemoryEntry,
     MemoryManager,
     MemoryType,
     Message,
@@ -255,6 +256,27 @@ class TestEntries:
         for embedding in (added.embedding, manager.get(added.id).embedding, found["embedding"]):
             assert embedding == pytest.approx(expected.tolist())
         assert added == manager.get(added.id) == replace(added)
+
+    def test_entry_has_its_six_fields_and_every_result_is_one(self, manager: MemoryManager) -> None:
+        names = ["content", "embedding", "metadata", "timestamp", "source", "importance_score"]
+        assert [each.name for each in fields(MemoryEntry)] == names
+        entry = MemoryEntry(
+            content="The sky is blue",
+            embedding=[0.5],
+            metadata={},
+            timestamp=datetime.now(UTC),
+            source="doc-1",
+            importance_score=0.7,
+        )
+        entry.importance_score = 0.9
+        assert (entry["source"], entry.to_dict()["importance_score"]) == ("doc-1", 0.9)
+        added = manager.add_memory("The sky is blue", MemoryType.LONG_TERM)
+        (found,) = manager.search_memory("sky", MemoryType.LONG_TERM)
+        for result in (entry, added, found):
+            assert isinstance(result, MemoryEntry)
+            assert all(getattr(result, name, None) is not None for name in names if name != "source")
+        assert (found.source, found["source"], found.embedding) == ("unknown", "unknown", added.embedding)
+        assert [manager.get(added.id).source, manager.recall("sky")[0].source] == [None, None]
 
     def test_what_a_manager_returns_is_json(self, manager: MemoryManager) -> None:
         one, other = (manager.add_memory(text, metadata={"n": [1]}) for text in ("The sky is blue", "I like pizza"))

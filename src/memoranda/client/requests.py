@@ -8,7 +8,7 @@ Documents are parsed by a module that is imported at its first use, since it loa
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from datetime import timedelta
 from typing import Any, Final
 from urllib.parse import quote
@@ -65,6 +65,7 @@ from memoranda.types import (
     Recall,
     Related,
     WhyNot,
+    name_source,
 )
 from memoranda.validation import (
     CHANGEABLE_FIELDS,
@@ -219,7 +220,8 @@ def list_memories(arguments: Arguments) -> HttpCall[list[Memory]]:
 @derive_from(Embedded.search_memory)
 def search_memory(arguments: Arguments) -> HttpCall[list[Hit]]:
     memory_type = arguments.pop("memory_type")
-    return search_memories(**arguments, memory_types=None if memory_type is None else [memory_type])
+    call = search_memories(**arguments, memory_types=None if memory_type is None else [memory_type])
+    return replace(call, parse=lambda response: [name_source(hit) for hit in call.parse(response)])
 
 
 cleanup_old_memories = endpoint(Embedded.cleanup_old_memories, "POST", "/v1/upkeep/cleanup", parse_as(CleanupReport))

@@ -14,7 +14,7 @@ from memoranda.errors import InvalidInput, InvalidType
 from memoranda.manager.recall import RecallMethods
 from memoranda.messages.message import as_text
 from memoranda.text import clean_text
-from memoranda.types import JSON, AnyUser, Association, Hit, Memory, MemoryType, Progress, Related
+from memoranda.types import JSON, AnyUser, Association, Hit, Memory, MemoryType, Progress, Related, name_source
 from memoranda.validation import (
     check_changed_fields,
     check_cursor,
@@ -304,7 +304,7 @@ class MemoryMethods(RecallMethods):
         user: str | AnyUser | None = None,
         session: str | None = None,
     ) -> list[Hit]:
-        """Return the hits of `recall` for one memory type as a list.
+        """Return the hits of `recall` for one memory type as a list; the source is `unknown` where none was given.
 
         Args:
             query: The question.
@@ -313,7 +313,8 @@ class MemoryMethods(RecallMethods):
             agent, user, session: The scope to search.
         """
         types = None if memory_type is None else [memory_type]
-        return self.search_memories(query, types, limit, agent=agent, user=user, session=session)
+        found = self.search_memories(query, types, limit, agent=agent, user=user, session=session)
+        return [name_source(hit) for hit in found]
 
     def add_memory_association(
         self,
