@@ -14,6 +14,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import faiss
 import pytest
 
 import memoranda
@@ -488,13 +489,15 @@ class TestManager:
     @pytest.mark.parametrize("search", [False, True])
     def test_index_file_that_was_named_is_written(self, tmp_path: Path, search: bool) -> None:
         path = tmp_path / "memories.faiss"
-        for _ in range(2):
+        for count in (1, 2):
             with MemoryManager(db_url=tmp_path / "m.db", faiss_index_path=path, embedder=HashEmbedder()) as manager:
                 manager.add_memory("The sky is blue", MemoryType.SEMANTIC)
                 if search:
                     assert manager.search_memories("sky")
                 assert manager.health().problems == ()
-            assert path.stat().st_size > 0
+            index = faiss.read_index(str(path))
+            (near,) = index.search(HashEmbedder().embed(["The sky is blue"], kind="query"), 1)[1]
+            assert (index.ntotal, near.tolist()) == (count, [1])
 
     def test_no_index_file_without_a_name(self, tmp_path: Path) -> None:
         with MemoryManager(tmp_path / "m.db", embedder=HashEmbedder()) as manager:
