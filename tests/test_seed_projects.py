@@ -8,12 +8,13 @@ import pickle
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import faiss
 import pytest
 
 import memoranda
@@ -22,6 +23,7 @@ from memoranda import (
     ConversationMemory,
     InMemoryBackend,
     MemoryBackend,
+    MemoryEntry,
     MemoryManager,
     MemoryType,
     Message,
@@ -256,6 +258,27 @@ class TestEntries:
             assert embedding == pytest.approx(expected.tolist())
         assert added == manager.get(added.id) == replace(added)
 
+    def test_entry_has_its_six_fields_and_every_result_is_one(self, manager: MemoryManager) -> None:
+        names = ["content", "embedding", "metadata", "timestamp", "source", "importance_score"]
+        assert [each.name for each in fields(MemoryEntry)] == names
+        entry = MemoryEntry(
+            content="The sky is blue",
+            embedding=[0.5],
+            metadata={},
+            timestamp=datetime.now(UTC),
+            source="doc-1",
+            importance_score=0.7,
+        )
+        entry.importance_score = 0.9
+        assert (entry["source"], entry.to_dict()["importance_score"]) == ("doc-1", 0.9)
+        added = manager.add_memory("The sky is blue", MemoryType.LONG_TERM)
+        (found,) = manager.search_memory("sky", MemoryType.LONG_TERM)
+        for result in (entry, added, found):
+            assert isinstance(result, MemoryEntry)
+            assert all(getattr(result, name, None) is not None for name in names if name != "source")
+        assert (found.source, found["source"], found.embedding) == ("unknown", "unknown", added.embedding)
+        assert [manager.get(added.id).source, manager.recall("sky")[0].source] == [None, None]
+
     def test_what_a_manager_returns_is_json(self, manager: MemoryManager) -> None:
         one, other = (manager.add_memory(text, metadata={"n": [1]}) for text in ("The sky is blue", "I like pizza"))
         link = manager.add_memory_association(one.id, other.id, strength=0.5)
@@ -466,13 +489,15 @@ class TestManager:
     @pytest.mark.parametrize("search", [False, True])
     def test_index_file_that_was_named_is_written(self, tmp_path: Path, search: bool) -> None:
         path = tmp_path / "memories.faiss"
-        for _ in range(2):
+        for count in (1, 2):
             with MemoryManager(db_url=tmp_path / "m.db", faiss_index_path=path, embedder=HashEmbedder()) as manager:
                 manager.add_memory("The sky is blue", MemoryType.SEMANTIC)
                 if search:
                     assert manager.search_memories("sky")
                 assert manager.health().problems == ()
-            assert path.stat().st_size > 0
+            index = faiss.read_index(str(path))
+            (near,) = index.search(HashEmbedder().embed(["The sky is blue"], kind="query"), 1)[1]
+            assert (index.ntotal, near.tolist()) == (count, [1])
 
     def test_no_index_file_without_a_name(self, tmp_path: Path) -> None:
         with MemoryManager(tmp_path / "m.db", embedder=HashEmbedder()) as manager:

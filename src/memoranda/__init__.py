@@ -100,6 +100,7 @@ if TYPE_CHECKING:
         Hit,
         IntArray,
         Memory,
+        MemoryEntry,
         MemoryType,
         Outcome,
         Outcomes,
@@ -115,7 +116,6 @@ if TYPE_CHECKING:
     )
 
     MemoryAssociation = Association
-    MemoryEntry = Memory
     MemoryTypes = MemoryType
 
 __version__ = "0.1.0"
@@ -307,11 +307,11 @@ _HOMES = {
     "memoranda.settings": "MemoryConfig Settings get_settings",
     "memoranda.types": (
         "ANY AnyUser ArmScore Association Clock Explanation FloatArray Hit IntArray JSON "
-        "Memory MemoryType Outcome Outcomes Progress Recall Related RetentionPolicy Scope Usage WhyNot "
+        "Memory MemoryEntry MemoryType Outcome Outcomes Progress Recall Related RetentionPolicy Scope Usage WhyNot "
         "WhyNotStep Window"
     ),
 }
-_ALIASES = {"MemoryAssociation": "Association", "MemoryEntry": "Memory", "MemoryTypes": "MemoryType"}
+_ALIASES = {"MemoryAssociation": "Association", "MemoryTypes": "MemoryType"}
 _MODULES = {name: module for module, names in _HOMES.items() for name in names.split()}
 
 

@@ -20,6 +20,8 @@ PRIVATE = 0o600
 FORMAT_VERSION = 1
 _PREFIX = struct.Struct("<8sII32s")
 """The start of a checksummed file: kind, format version, size and sha256 of the JSON header that follows."""
+_FOOTER = struct.Struct("<8sQ")
+"""The end of a file that begins with what other programs read: kind, and where the prefix is."""
 _CHUNK = 1 << 20
 _MAX_HEADER_BYTES = 64 * 1024 * 1024
 _Layout: TypeAlias = dict[str, tuple[int, int, str]]
@@ -182,6 +184,8 @@ def write_checksummed_file(
     meta: Mapping[str, JSON],
     sections: Mapping[str, memoryview],
     key: EncryptionKey | None = None,
+    *,
+    lead: bytes = b"",
 ) -> None:
     """Write the file atomically: after a crash there is either the old file or the new one.
 
@@ -191,6 +195,7 @@ def write_checksummed_file(
         meta: A JSON object to store in the header.
         sections: The binary content by name.
         key: Encrypts the file; None to leave it unencrypted.
+        lead: Bytes that other programs read at the beginning of the file, and this one skips.
     """
     entries: list[JSON] = [
         {"name": name, "size": data.nbytes, "sha256": hashlib.sha256(data).hexdigest()}
@@ -201,8 +206,10 @@ def write_checksummed_file(
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with atomic_replace(path) as temporary, open_to_write(temporary, key) as file:
-            file.write(prefix + header)
+            file.write(lead + prefix + header)
             file.writelines(sections.values())
+            if lead:
+                file.write(_FOOTER.pack(kind, len(lead)))
     except OSError as error:
         raise Unavailable(f"Cannot write {path} ({error.strerror}): check the folder and the free space") from error
 
@@ -241,12 +248,25 @@ def open_checksummed_file(path: Path, kind: bytes, key: EncryptionKey | None = N
     except OSError as error:
         raise Unavailable(f"Cannot read {path} ({error.strerror}): check the path and its permissions") from error
     with file:
-        header, offset = _read_header(file, path, kind)
-        yield ChecksummedFile(file, path, header["meta"], _read_layout(header["sections"], offset, file, path))
+        start = _find_start(file, kind)
+        header, offset = _read_header(file, path, kind, start)
+        end = file.seek(0, os.SEEK_END) - (_FOOTER.size if start else 0)
+        yield ChecksummedFile(file, path, header["meta"], _read_layout(header["sections"], offset, end, path))
 
 
-def _read_header(file: BinaryIO, path: Path, kind: bytes) -> tuple[dict[str, Any], int]:
+def _find_start(file: BinaryIO, kind: bytes) -> int:
+    """Return where the prefix is: after what other programs read, if the footer says so."""
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(0, size - _FOOTER.size))
+    footer = file.read(_FOOTER.size)
+    found, start = _FOOTER.unpack(footer) if len(footer) == _FOOTER.size else (b"", 0)
+    file.seek(0)
+    return start if found == kind and start < size and file.read(len(kind)) != kind else 0
+
+
+def _read_header(file: BinaryIO, path: Path, kind: bytes, start: int) -> tuple[dict[str, Any], int]:
     """Return the verified header, and the offset of the first section."""
+    file.seek(start)
     prefix = file.read(_PREFIX.size)
     if len(prefix) < _PREFIX.size or prefix[: len(kind)] != kind:
         raise Incompatible(f"{path} is not a file of this kind: delete it, or name another path")
@@ -256,16 +276,15 @@ def _read_header(file: BinaryIO, path: Path, kind: bytes) -> tuple[dict[str, Any
     header = file.read(size) if size <= _MAX_HEADER_BYTES else b""
     if hashlib.sha256(header).digest() != digest:
         raise Incompatible(f"{path} has a damaged header: delete it, and it is rebuilt")
-    return json.loads(header), _PREFIX.size + size
+    return json.loads(header), start + _PREFIX.size + size
 
 
-def _read_layout(entries: list[dict[str, Any]], offset: int, file: BinaryIO, path: Path) -> _Layout:
+def _read_layout(entries: list[dict[str, Any]], offset: int, end: int, path: Path) -> _Layout:
     layout: _Layout = {}
     for entry in entries:
         size = int(entry["size"])
         layout[str(entry["name"])] = (offset, size, str(entry["sha256"]))
         offset += size
-    actual = file.seek(0, os.SEEK_END)
-    if actual != offset:
-        raise Incompatible(f"{path} has {actual:,} bytes in place of {offset:,}: delete it to rebuild it")
+    if end != offset:
+        raise Incompatible(f"{path} has {end:,} bytes in place of {offset:,}: delete it to rebuild it")
     return layout

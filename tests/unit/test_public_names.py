@@ -17,9 +17,7 @@ def test_all_lists_the_names_that_type_checkers_know() -> None:
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("memoranda")
         for alias in node.names
     }
-    assert known_to_type_checkers | {"MemoryAssociation", "MemoryEntry", "MemoryTypes", "__version__"} == set(
-        memoranda.__all__
-    )
+    assert known_to_type_checkers | {"MemoryAssociation", "MemoryTypes", "__version__"} == set(memoranda.__all__)
 
 
 @pytest.mark.parametrize("name", memoranda.__all__)
@@ -28,7 +26,6 @@ def test_every_public_name_can_be_imported(name: str) -> None:
 
 
 def test_aliases_are_the_same_classes() -> None:
-    assert memoranda.MemoryEntry is memoranda.Memory
     assert memoranda.MemoryTypes is memoranda.MemoryType
     assert memoranda.MemoryAssociation is memoranda.Association
 

@@ -17,7 +17,7 @@ from memoranda.aio.conversation import ConversationMemory
 from memoranda.aio.threads import Threads, in_thread, off_loop
 from memoranda.conversation.memory import ConversationMemory as SyncConversation
 from memoranda.embedding.base import Embedder
-from memoranda.errors import MemorandaError
+from memoranda.errors import Closed, MemorandaError
 from memoranda.index.base import VectorEngine
 from memoranda.llm.base import LLM
 from memoranda.manager import manager
@@ -222,10 +222,41 @@ def _off_loop(
     return call
 
 
-class SessionContext:
-    """The session memory of one workflow. It opens when it is entered, or at the first call."""
+def _opened(name: str) -> property:
+    """Return an attribute of the blocking session, once it is open. Each reads at most one value of the store."""
 
-    def __init__(self, workflow_id: str, threads: Threads, create: Callable[[], _SyncSession]) -> None:
+    def read(self: SessionContext) -> Any:
+        if self._session is None:
+            raise Closed(f"session {self.workflow_id!r} is not open yet: enter it with `async with` first")
+        return getattr(self._session, name)
+
+    return property(read, doc=getattr(_SyncSession, name, None).__doc__)
+
+
+class SessionContext:
+    """The session memory of one workflow. It opens when it is entered, or at the first call.
+
+    Its properties are those of the opened session; reading one before that raises `Closed`.
+    """
+
+    def __init__(
+        self,
+        workflow_id: str,
+        memory_manager: MemoryManager,
+        metadata: Mapping[str, JSON] | None = None,
+        auto_cleanup: bool | None = None,
+    ) -> None:
+        create = functools.partial(manager.create_session, workflow_id, memory_manager._inner, metadata, auto_cleanup)
+        self._prepare(workflow_id, memory_manager._threads, create)
+
+    @classmethod
+    def _over(cls, session: _SyncSession, threads: Threads) -> Self:
+        """Return an open session, awaited."""
+        wrapper = cls.__new__(cls)
+        wrapper._prepare(session.workflow_id, threads, lambda: session)
+        return wrapper
+
+    def _prepare(self, workflow_id: str, threads: Threads, create: Callable[[], _SyncSession]) -> None:
         self.workflow_id = workflow_id
         self._threads = threads
         self._create = create
@@ -257,6 +288,15 @@ class SessionContext:
                 raise
             error.add_note(f"session {self.workflow_id!r} could not be cleaned up either: {failure}")
 
+    session_id = _opened("session_id")
+    metadata = _opened("metadata")
+    auto_cleanup = _opened("auto_cleanup")
+    started_at = _opened("started_at")
+    ended_at = _opened("ended_at")
+    is_active = _opened("is_active")
+    active_agents = _opened("active_agents")
+    agent_interactions = _opened("agent_interactions")
+
     save_agent_memory = _off_loop(_SyncSession.save_agent_memory, model=True)
     retrieve_agent_memory = _off_loop(_SyncSession.retrieve_agent_memory)
     add_conversation_message = _off_loop(_SyncSession.add_conversation_message)
@@ -281,15 +321,14 @@ def create_session(
         metadata: Stored with the session.
         auto_cleanup: Whether the session's data is deleted when it ends; None for the configured default.
     """
-    create = functools.partial(manager.create_session, workflow_id, memory_manager._inner, metadata, auto_cleanup)
-    return SessionContext(workflow_id, memory_manager._threads, create)
+    return SessionContext(workflow_id, memory_manager, metadata, auto_cleanup)
 
 
 async def share_session(session_id: str, memory_manager: MemoryManager) -> SessionContext | None:
     """Return an open session that other processes may use as well; None when it is not open."""
     sessions = memory_manager._inner._components.sessions
     found = await memory_manager._threads.run(functools.partial(sessions.share, session_id), model=False)
-    return None if found is None else SessionContext(found.workflow_id, memory_manager._threads, lambda: found)
+    return None if found is None else SessionContext._over(found, memory_manager._threads)
 
 
 async def log_if_abandoned(session: SessionContext) -> bool:

@@ -10,7 +10,7 @@ import typer
 
 from memoranda.cli.options import READ, WRITE, CommandOptions, command
 from memoranda.cli.output import fields_table, hint, make_group, message, print_result, table
-from memoranda.cli.recall import describe_scope
+from memoranda.cli.recall import Limit, Offset, describe_scope
 from memoranda.display import plural
 from memoranda.errors import InvalidInput, NotFound
 from memoranda.results import NameActivity
@@ -24,9 +24,6 @@ Namespace = Annotated[
 ]
 Prefix = Annotated[str, typer.Argument(help="How the namespaces begin, in the same form. Default: all.")]
 Key = Annotated[str, typer.Argument(help="The key.")]
-Limit = Annotated[int, typer.Option("--limit", "-n", help="Maximum number of results.")]
-Offset = Annotated[int, typer.Option(help="How many results to leave out at the beginning.")]
-After = Annotated[str, typer.Option(help="Start after this name: the last one of the previous page.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -79,7 +76,9 @@ def list_items(
     options: CommandOptions,
     prefix: Prefix = "",
     query: Annotated[str | None, typer.Option("--query", "-q", help="What to look for, in plain words.")] = None,
-    where: Annotated[str | None, typer.Option(help='Conditions on fields, as JSON: {"year": {"gte": 2024}}.')] = None,
+    where: Annotated[
+        str | None, typer.Option("--filter", "--where", help='Conditions on fields, as JSON: {"year": {"gte": 2024}}.')
+    ] = None,
     limit: Limit = 20,
     offset: Offset = 0,
 ) -> None:
@@ -117,33 +116,33 @@ def list_namespaces(
         hint(f"for the next page add --offset {offset + limit}", options.as_json)
 
 
-def list_agents(options: CommandOptions, limit: Limit = 100, after: After = "") -> None:
+def list_agents(options: CommandOptions, limit: Limit = 100, offset: Offset = 0) -> None:
     """List the agents that have memories, by name."""
     with options.open_manager() as manager:
-        found = manager.agents(limit, after, user=options.read_scope["user"])
+        found = manager.agents(limit, offset, user=options.read_scope["user"])
         others = describe_scope(manager, options)
-    print_names(options, found, "agent", limit)
+    print_names(options, found, "agent", limit, offset)
     hint(others, options.as_json)
 
 
-def list_session_names(options: CommandOptions, limit: Limit = 100, after: After = "") -> None:
+def list_session_names(options: CommandOptions, limit: Limit = 100, offset: Offset = 0) -> None:
     """List the sessions that have memories, by name."""
     with options.open_manager() as manager:
         scope = options.read_scope
-        found = manager.sessions(limit, after, agent=scope["agent"], user=scope["user"])
+        found = manager.sessions(limit, offset, agent=scope["agent"], user=scope["user"])
         others = describe_scope(manager, options)
-    print_names(options, found, "session", limit)
+    print_names(options, found, "session", limit, offset)
     hint(others, options.as_json)
 
 
-def print_names(options: CommandOptions, found: list[NameActivity], what: str, limit: int) -> None:
+def print_names(options: CommandOptions, found: list[NameActivity], what: str, limit: int, offset: int) -> None:
     """Print agents or sessions, and how to see more."""
     rows = [(each.name, each.memories, each.last_active) for each in found]
     none = message(f"no {what} has memories here", "yellow")
     view = (lambda: table((what, "memories", "last stored"), rows, wide=what)) if rows else none
     print_result(found, options.as_json, view)
     if len(found) == limit:
-        hint(f"for the next page add --after {found[-1].name}", options.as_json)
+        hint(f"for the next page add --offset {offset + limit}", options.as_json)
 
 
 def _names(path: str) -> tuple[str, ...]:
@@ -177,7 +176,7 @@ def _parse_value(value: str) -> JSON:
 def _parse_object(value: str) -> dict[str, JSON]:
     parsed = _parse(value)
     if not isinstance(parsed, dict):
-        raise InvalidInput('--where must be a JSON object, such as {"color": "red"}')
+        raise InvalidInput('--filter must be a JSON object, such as {"color": "red"}')
     return parsed
 
 

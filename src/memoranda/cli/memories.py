@@ -14,7 +14,7 @@ from typing import Annotated
 
 import typer
 
-from memoranda.cli.items import Offset, list_session_names
+from memoranda.cli.items import list_session_names
 from memoranda.cli.options import READ, WRITE, CommandOptions, command, parse_start
 from memoranda.cli.output import (
     DAMAGED,
@@ -27,6 +27,7 @@ from memoranda.cli.output import (
     record_table,
     table,
 )
+from memoranda.cli.recall import Limit, Offset
 from memoranda.display import plural
 from memoranda.errors import InvalidInput, NotFound
 from memoranda.receipts import ForgetReceipt
@@ -310,7 +311,6 @@ executions = make_group("Show and verify the audit trail of what agents did.")
 Workflow = Annotated[str, typer.Argument(help="Id of the workflow.")]
 OnlyWorkflow = Annotated[str | None, typer.Option("--workflow", "-w", help="Only this workflow.")]
 OnlyAgent = Annotated[str | None, typer.Option("--agent", "-a", help="Only this agent.")]
-Limit = Annotated[int, typer.Option("--limit", "-n", help="Maximum number of results.")]
 
 
 def list_sessions(
@@ -351,10 +351,11 @@ def list_executions(
     status: Annotated[str | None, typer.Option(help="Only this status.")] = None,
     limit: Limit = 20,
     cursor: Annotated[str | None, typer.Option(help="The next_cursor of the previous page.")] = None,
+    offset: Offset = 0,
 ) -> None:
     """List execution records, newest first."""
     with options.open_manager() as manager:
-        page = manager.get_execution_records(agent, limit, status, workflow=workflow, cursor=cursor)
+        page = manager.get_execution_records(agent, limit, status, workflow=workflow, cursor=cursor, offset=offset)
     columns = ("no.", "at", "agent", "workflow", "status", "ms", "id")
     rows = [
         (each.number, each.recorded_at, each.agent_id, each.workflow_id, each.status, each.duration_ms, each.id)

@@ -42,6 +42,7 @@ def _check_question(text: str) -> str:
 Query = Annotated[str, typer.Argument(help="The question, in plain words.", callback=_check_question)]
 MemoryId = Annotated[int, typer.Argument(help="Id of the memory.")]
 Limit = Annotated[int, typer.Option("--limit", "-n", help="Maximum number of results.")]
+Offset = Annotated[int, typer.Option(help="How many results to leave out at the beginning.")]
 Kinds = Annotated[list[str] | None, typer.Option("--type", "-t", help="Only this memory type; can be repeated.")]
 TIME: Final = "TIME"
 Now = Annotated[
@@ -199,6 +200,7 @@ def list_memories(
     options: CommandOptions,
     limit: Limit = 20,
     after: Annotated[int, typer.Option(help="Start after this id: the last one of the previous page.")] = 0,
+    offset: Offset = 0,
     kinds: Kinds = None,
     as_of: AsOf = None,
     known_at: KnownAt = None,
@@ -215,6 +217,7 @@ def list_memories(
             known_at=known_at,
             quarantined=quarantined,
             newest_first=not oldest_first,
+            offset=offset,
             **options.read_scope,
         )
         others = describe_scope(manager, options)
@@ -232,17 +235,17 @@ def list_memories(
 def list_users(
     options: CommandOptions,
     limit: Limit = 100,
-    after: Annotated[str, typer.Option(help="Start after this name: the last one of the previous page.")] = "",
+    offset: Offset = 0,
 ) -> None:
     """List who has memories, in the order of their names."""
     with options.open_manager() as manager:
-        found = manager.users(limit, after)
+        found = manager.users(limit, offset)
     rows = [(each.user, each.memories, each.last_active) for each in found]
     none = message("no user has memories here", "yellow")
     view = (lambda: table(("user", "memories", "last stored"), rows, wide="user")) if rows else none
     print_result(found, options.as_json, view)
     if len(found) == limit:
-        hint(f"for the next page add --after {found[-1].user}", options.as_json)
+        hint(f"for the next page add --offset {offset + limit}", options.as_json)
 
 
 _USERS_NAMED: Final = 8

@@ -12,6 +12,7 @@ import functools
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
@@ -20,7 +21,7 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 import httpx2
 
 from memoranda.client import requests
-from memoranda.client.requests import (
+from memoranda.client.calls import (
     Arguments,
     HttpCall,
     bind_arguments,
@@ -38,9 +39,10 @@ from memoranda.conversation.memory import ConversationMemory
 from memoranda.encryption import EncryptionKey, make_key
 from memoranda.errors import Closed, InvalidInput, MemorandaError, NotFound, Unavailable
 from memoranda.files import atomic_replace, open_to_read, open_to_write
-from memoranda.messages.message import Message
+from memoranda.messages.message import Message, vendor_text
 from memoranda.results import ExportReport, ImportReport, SessionMessage, SessionSummary
 from memoranda.sessions.context import SessionContext as Embedded
+from memoranda.sessions.context import list_interactions
 from memoranda.types import ANY, JSON, AnyUser, ArmScore, Progress, Recall
 from memoranda.validation import check_integer
 
@@ -352,14 +354,24 @@ def _method(
 
 
 class SessionContext:
-    """The shared messages, values and records of the agents of one workflow; created by `create_session`."""
+    """The shared messages, values and records of the agents of one workflow; created like `create_session`."""
 
-    def __init__(self, manager: MemoryManager, opened: Mapping[str, Any]) -> None:
-        self.workflow_id: str = opened["workflow_id"]
+    def __init__(
+        self,
+        workflow_id: str,
+        memory_manager: MemoryManager,
+        metadata: Mapping[str, JSON] | None = None,
+        auto_cleanup: bool | None = None,
+    ) -> None:
+        body = encode_body({"workflow_id": workflow_id, "metadata": metadata, "auto_cleanup": auto_cleanup})
+        self._transport = memory_manager._transport
+        opened = self._transport.send(HttpCall("POST", "/v1/sessions", parse_as(dict[str, Any]), body))
+        self.workflow_id = workflow_id
         self.session_id: str = opened["session_id"]
         """The id of this session, as in execution records."""
         self.metadata: dict[str, JSON] = opened["metadata"]
-        self._transport = manager._transport
+        self.auto_cleanup: bool = opened["auto_cleanup"]
+        self.started_at = datetime.fromisoformat(opened["started_at"])
         self._path = f"/v1/sessions/{self.session_id}"
         self._final: SessionSummary | None = None
 
@@ -371,10 +383,39 @@ class SessionContext:
     ) -> None:
         try:
             self.end_session()
+        except Closed:
+            pass  # it was cleared, or ended by another process: nothing is left to clean up
         except MemorandaError as failure:
             if error is None:
                 raise
             error.add_note(f"and session {self.workflow_id!r} could not be cleaned up: {failure}")
+
+    @property
+    def is_active(self) -> bool:
+        """Whether it has neither ended nor been cleared."""
+        try:
+            return self.get_session_summary().is_active
+        except Closed:
+            return False
+
+    @property
+    def ended_at(self) -> datetime | None:
+        """When `end_session` was called; None while it has not been."""
+        return None if self._final is None else self._final.ended_at
+
+    @property
+    def active_agents(self) -> list[str]:
+        """The agents that did something in the workflow."""
+        return list(self.get_session_summary().active_agents)
+
+    @property
+    def agent_interactions(self) -> list[dict[str, str]]:
+        """Each thing that an agent did in the workflow: its `agent_id` and its `action`."""
+        return list_interactions(self.get_session_summary())
+
+    def get_session_duration(self) -> timedelta:
+        """Return the time since it was opened, until its end or now."""
+        return (self.ended_at or datetime.now(UTC)) - self.started_at
 
     save_agent_memory = _method(
         Embedded.save_agent_memory, lambda path, arguments: requests.save_value(f"{path}/values", arguments)
@@ -384,7 +425,12 @@ class SessionContext:
     )
     add_conversation_message = _method(
         Embedded.add_conversation_message,
-        lambda path, arguments: build_call("POST", f"{path}/messages", parse_as(SessionMessage), arguments),
+        lambda path, arguments: build_call(
+            "POST",
+            f"{path}/messages",
+            parse_as(SessionMessage),
+            arguments | {"content": vendor_text(arguments["content"])},
+        ),
     )
     get_conversation_history = _method(
         Embedded.get_conversation_history,
@@ -429,6 +475,4 @@ def create_session(
         metadata: Data to store with the session.
         auto_cleanup: False to keep the session's values until they expire; None for the server's setting.
     """
-    body = encode_body({"workflow_id": workflow_id, "metadata": metadata, "auto_cleanup": auto_cleanup})
-    opened = memory_manager._transport.send(HttpCall("POST", "/v1/sessions", lambda response: response, body))
-    return SessionContext(memory_manager, opened)
+    return SessionContext(workflow_id, memory_manager, metadata, auto_cleanup)

@@ -7,25 +7,35 @@ Documents are parsed by a module that is imported at its first use, since it loa
 
 from __future__ import annotations
 
-import functools
-import inspect
-import json
-from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
-from datetime import datetime, timedelta
-from enum import Enum
-from typing import Any, Concatenate, Final, Generic, ParamSpec, TypeAlias, TypeVar
+from collections.abc import Sequence
+from dataclasses import asdict, fields, replace
+from datetime import timedelta
+from typing import Any, Final
 from urllib.parse import quote
 
+from memoranda.client.calls import (
+    Arguments,
+    Calls,
+    HttpCall,
+    build_call,
+    derive_calls_from,
+    derive_from,
+    encode_body,
+    encode_query,
+    endpoint,
+    parse_as,
+    parse_field,
+    to_list,
+)
 from memoranda.client.responses import deserialize
 from memoranda.errors import Conflict, InvalidInput, InvalidType
 from memoranda.facts import ConflictList, FactList
 from memoranda.items.base import Item, NamespaceActivity, check_values
 from memoranda.manager.items import ItemMethods
 from memoranda.manager.maintenance import UpkeepMethods
-from memoranda.manager.memories import MemoryMethods
+from memoranda.manager.memories import MemoryMethods, split_source
 from memoranda.manager.workflows import ConversationMethods, ValueMethods, WorkflowMethods
-from memoranda.messages.message import as_message, is_message, is_vendor_object
+from memoranda.messages.message import CONVERTERS, as_text, is_message
 from memoranda.recalls import Context, Replay
 from memoranda.receipts import ForgetReceipt
 from memoranda.results import (
@@ -44,202 +54,34 @@ from memoranda.results import (
     UserActivity,
     VerificationReport,
 )
+from memoranda.text import clean_text
 from memoranda.types import (
-    ANY,
     JSON,
-    AnyUser,
     Association,
     Hit,
     Memory,
     Outcome,
     Outcomes,
-    Progress,
     Recall,
     Related,
     WhyNot,
+    name_source,
 )
-from memoranda.validation import CHANGEABLE_FIELDS, check_changed_fields, check_id, check_type, make_filter
+from memoranda.validation import (
+    CHANGEABLE_FIELDS,
+    check_changed_fields,
+    check_cursor,
+    check_id,
+    check_ids,
+    check_texts,
+    check_type,
+)
 
-P = ParamSpec("P")
-R = TypeVar("R")
-Arguments: TypeAlias = dict[str, Any]
-"""The arguments of a call by parameter name, with the defaults of those left out."""
 _MAX_TRIES: Final = 100
-_signature = functools.cache(inspect.signature)
 
 
 class Embedded(MemoryMethods, ItemMethods, ValueMethods, ConversationMethods, WorkflowMethods, UpkeepMethods):
     """The methods of the embedded manager, for their signatures. `MemoryManager` itself would load the engine."""
-
-
-@dataclass(frozen=True, slots=True)
-class HttpCall(Generic[R]):
-    """A request that has not been sent, and how to read its response."""
-
-    method: str
-    path: str
-    parse: Callable[[Any], R]
-    body: bytes | None = None
-    params: Mapping[str, str | int] | None = None
-    progress: Progress | None = None
-    total: int = 0
-
-    @property
-    def writes(self) -> bool:
-        return self.method != "GET"
-
-    def report(self, done: int) -> None:
-        if self.progress is not None:
-            self.progress(done, self.total)
-
-    def result(self, response: Any) -> R:
-        value = self.parse(response)
-        self.report(self.total)
-        return value
-
-
-Calls: TypeAlias = Generator[HttpCall[R], R, R]
-"""Several calls that depend on each other: each is sent, and its result or its error goes back in."""
-
-
-def derive_from(
-    method: Callable[Concatenate[Any, P], R],
-) -> Callable[[Callable[[Arguments], HttpCall[R]]], Callable[P, HttpCall[R]]]:
-    """Give a function that builds a call the signature and, unless it has its own, the docstring of a method."""
-
-    def decorate(build: Callable[[Arguments], HttpCall[R]]) -> Callable[P, HttpCall[R]]:
-        @functools.wraps(method)
-        def make_call(*args: P.args, **kwargs: P.kwargs) -> HttpCall[R]:
-            return build(bind_arguments(method, *args, **kwargs))
-
-        make_call.__doc__ = build.__doc__ or method.__doc__
-        return make_call
-
-    return decorate
-
-
-def derive_calls_from(
-    method: Callable[Concatenate[Any, P], R],
-) -> Callable[[Callable[[Arguments], Calls[R]]], Callable[P, Calls[R]]]:
-    """Give a function that yields several calls the signature and the docstring of a method."""
-
-    def decorate(build: Callable[[Arguments], Calls[R]]) -> Callable[P, Calls[R]]:
-        @functools.wraps(method)
-        def make_calls(*args: P.args, **kwargs: P.kwargs) -> Calls[R]:
-            return build(bind_arguments(method, *args, **kwargs))
-
-        return make_calls
-
-    return decorate
-
-
-def endpoint(
-    method: Callable[Concatenate[Any, P], R], http_method: str, path: str, parse: Callable[[Any], R]
-) -> Callable[P, HttpCall[R]]:
-    """Return a function that turns the arguments of a method into its call, unchanged.
-
-    Args:
-        method: The method of the embedded manager.
-        http_method: The HTTP method.
-        path: The path; `{memory_id:d}` stands for that argument.
-        parse: Reads the result from the JSON of the response.
-    """
-    return derive_from(method)(lambda arguments: build_call(http_method, path, parse, arguments))
-
-
-def bind_arguments(method: Callable[..., object], /, *args: object, **kwargs: object) -> Arguments:
-    """Return the arguments by parameter name, without `self`."""
-    bound = _signature(method).bind(None, *args, **kwargs)
-    bound.apply_defaults()
-    return dict(list(bound.arguments.items())[1:])
-
-
-def build_call(
-    http_method: str, path: str, parse: Callable[[Any], R], arguments: Arguments, *, total: int = 0
-) -> HttpCall[R]:
-    """Return the call for these arguments: in the query string of a GET, else in the body.
-
-    Args:
-        http_method: The HTTP method.
-        path: The path; `{memory_id:d}` stands for that argument.
-        parse: Reads the result from the JSON of the response.
-        arguments: The arguments by parameter name.
-        total: What to report to `progress` when the call is done.
-    """
-    progress = arguments.pop("progress", None)
-    if "{memory_id" in path:
-        path = path.format(memory_id=arguments.pop("memory_id"))
-    arguments = to_server_arguments(arguments)
-    if http_method == "GET":
-        return HttpCall(http_method, path, parse, params=encode_query(arguments))
-    return HttpCall(http_method, path, parse, encode_body(arguments), progress=progress, total=total)
-
-
-def to_server_arguments(arguments: Arguments) -> Arguments:
-    """Return the arguments as the server expects them; filters are validated as in the embedded manager."""
-    converted = dict(arguments)
-    if "where" in arguments:
-        name = "memory_types" if "memory_types" in arguments else "types"
-        make_filter(arguments["where"], arguments[name])
-        types = arguments[name]
-        converted[name] = [types] if isinstance(types, str) else _to_list(types)
-    if arguments.get("user") is ANY:
-        converted |= {"user": None, "all_users": True}
-    return converted
-
-
-def parse_as(kind: type[R]) -> Callable[[Any], R]:
-    """Return a function that reads a response as a value of this type."""
-    return lambda response: deserialize(kind, response)
-
-
-def parse_field(name: str) -> Callable[[Any], Any]:
-    """Return a function that reads one field of a response."""
-    return lambda response: response[name]
-
-
-def encode_body(values: Mapping[str, object], *, nullable: str | None = None) -> bytes:
-    """Return the values that are not None as a JSON body; the one named `nullable` may be None."""
-    plain = {key: value for key, value in values.items() if value is not None or key == nullable}
-    try:
-        return json.dumps(plain, default=_to_plain, ensure_ascii=False, allow_nan=False).encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise InvalidInput(f"the arguments hold a lone surrogate: not valid Unicode ({error.reason})") from error
-    except ValueError as error:
-        raise InvalidInput(f"the arguments cannot be sent as JSON: {error}") from error
-
-
-def encode_query(values: Mapping[str, object]) -> dict[str, str | int]:
-    """Return the values that are not None as query parameters."""
-    return {key: _to_parameter(value) for key, value in values.items() if value is not None}
-
-
-def _to_list(values: object) -> object:
-    return list(values) if isinstance(values, Sequence) and not isinstance(values, str | bytes) else values
-
-
-def _to_parameter(value: object) -> str | int:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, datetime):
-        return value.isoformat()
-    return value if isinstance(value, int) else str(value)
-
-
-def _to_plain(value: object) -> object:
-    if isinstance(value, datetime):
-        return value.isoformat()
-    if is_vendor_object(value):
-        return as_message(value).to_dict()
-    if isinstance(value, AnyUser):
-        raise InvalidInput("a memory belongs to one user, or to none: ANY is for reading")
-    if isinstance(value, Enum):
-        return value.value
-    if isinstance(value, Mapping):
-        return dict(value)
-    if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):
-        return list(value)
-    raise InvalidType(f"{type(value).__name__} cannot be sent as JSON: convert it first")
 
 
 def _parse_outcomes(response: Any) -> Outcomes:
@@ -281,12 +123,27 @@ context = endpoint(Embedded.context, "POST", "/v1/context", _parse_context)
 @derive_from(Embedded.remember)
 def remember(arguments: Arguments) -> HttpCall[Outcomes]:
     content = arguments["content"]
-    total = 1 if isinstance(content, str) or is_message(content) else len(content)
-    arguments["content"] = _to_list(content)
-    return build_call("POST", "/v1/remember", _parse_outcomes, arguments, total=total)
+    one = isinstance(content, str) or is_message(content)
+    if not one and (isinstance(content, bytes | bytearray) or not isinstance(content, Sequence)):
+        raise InvalidType(
+            f"content must be a text, a message or a list of them, not {type(content).__name__}; {CONVERTERS}"
+        )
+    arguments["content"] = to_list(content)
+    return build_call("POST", "/v1/remember", _parse_outcomes, arguments, total=1 if one else len(content))
 
 
-add_memory = endpoint(Embedded.add_memory, "POST", "/v1/memories", parse_as(Memory))
+@derive_from(Embedded.add_memory)
+def add_memory(arguments: Arguments) -> HttpCall[Memory]:
+    return build_call("POST", "/v1/memories", parse_as(Memory), _to_written(arguments))
+
+
+def _to_written(arguments: Arguments) -> Arguments:
+    """Return the arguments of a write with a source, metadata and texts as the server reads them."""
+    source, metadata = split_source(arguments["source"], arguments["metadata"])
+    texts = {name: as_text(arguments[name]) for name in ("content",) if name in arguments}
+    return arguments | texts | {"source": source, "metadata": metadata}
+
+
 get = endpoint(Embedded.get, "GET", "/v1/memories/{memory_id:d}", parse_as(Memory))
 search_memories = endpoint(Embedded.search_memories, "POST", "/v1/search", parse_as(list[Hit]))
 search_similar = endpoint(Embedded.search_similar, "POST", "/v1/search/similar", parse_as(list[Hit]))
@@ -333,19 +190,20 @@ def update(arguments: Arguments) -> Calls[Memory]:
 
 
 def _update(arguments: Arguments) -> HttpCall[Memory]:
-    return build_call("PATCH", "/v1/memories/{memory_id:d}", parse_as(Memory), dict(arguments))
+    changed = arguments | {"content": as_text(arguments.get("content"))}
+    return build_call("PATCH", "/v1/memories/{memory_id:d}", parse_as(Memory), changed)
 
 
 @derive_from(Embedded.add_memories)
 def add_memories(arguments: Arguments) -> HttpCall[list[Memory]]:
-    contents = arguments["contents"]
-    arguments["contents"] = _to_list(contents)
-    return build_call("POST", "/v1/memories/batch", parse_as(list[Memory]), arguments, total=len(contents))
+    contents = arguments["contents"] = [as_text(each) for each in check_texts(arguments["contents"], "contents")]
+    path = "/v1/memories/batch"
+    return build_call("POST", path, parse_as(list[Memory]), _to_written(arguments), total=len(contents))
 
 
 def _delete_by_id(path: str, arguments: Arguments) -> HttpCall[int]:
     ids = arguments.pop("memory_id")
-    arguments["memory_ids"] = [ids] if isinstance(ids, int) else list(ids)
+    arguments["memory_ids"] = check_ids(ids)
     return build_call("POST", path, parse_field("count"), arguments)
 
 
@@ -355,14 +213,15 @@ discard = derive_from(Embedded.discard)(lambda arguments: _delete_by_id("/v1/mem
 
 @derive_from(Embedded.list_memories)
 def list_memories(arguments: Arguments) -> HttpCall[list[Memory]]:
-    arguments["cursor"] = str(arguments.pop("after"))
+    arguments["cursor"] = str(check_cursor(arguments.pop("after"), "after"))
     return build_call("POST", "/v1/memories/list", _parse_items, arguments)
 
 
 @derive_from(Embedded.search_memory)
 def search_memory(arguments: Arguments) -> HttpCall[list[Hit]]:
     memory_type = arguments.pop("memory_type")
-    return search_memories(**arguments, memory_types=None if memory_type is None else [memory_type])
+    call = search_memories(**arguments, memory_types=None if memory_type is None else [memory_type])
+    return replace(call, parse=lambda response: [name_source(hit) for hit in call.parse(response)])
 
 
 cleanup_old_memories = endpoint(Embedded.cleanup_old_memories, "POST", "/v1/upkeep/cleanup", parse_as(CleanupReport))
@@ -390,7 +249,7 @@ def put(arguments: Arguments) -> HttpCall[Item]:
 @derive_from(Embedded.delete_item)
 def delete_item(arguments: Arguments) -> HttpCall[int]:
     keys = arguments.pop("key")
-    arguments["keys"] = [keys] if isinstance(keys, str) else _to_list(keys)
+    arguments["keys"] = [keys] if isinstance(keys, str) else to_list(keys)
     return build_call("POST", "/v1/items/delete", parse_field("count"), arguments)
 
 
@@ -424,7 +283,11 @@ receipts = endpoint(Embedded.receipts, "GET", "/v1/receipts", parse_as(list[Forg
 @derive_from(Embedded.receipt)
 def receipt(arguments: Arguments) -> HttpCall[ForgetReceipt]:
     """Return one receipt by its id."""
-    return HttpCall("GET", f"/v1/receipts/{quote(str(arguments['receipt_id']), safe='')}", parse_as(ForgetReceipt))
+    return HttpCall(
+        "GET",
+        f"/v1/receipts/{quote(clean_text(arguments['receipt_id'], 'receipt_id'), safe='')}",
+        parse_as(ForgetReceipt),
+    )
 
 
 @derive_from(Embedded.verify_receipt)

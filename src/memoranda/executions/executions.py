@@ -21,7 +21,15 @@ from memoranda.redaction import Redactor
 from memoranda.results import ExecutionPage, ExecutionRecord, ExecutionStats, VerificationReport
 from memoranda.text import clean_text
 from memoranda.types import DEFAULT_TENANT, JSON, Clock
-from memoranda.validation import check_datetime, check_limit, check_name, copy_json_object, encode_json, shown
+from memoranda.validation import (
+    check_datetime,
+    check_limit,
+    check_name,
+    check_offset,
+    copy_json_object,
+    encode_json,
+    shown,
+)
 
 if TYPE_CHECKING:
     from memoranda.executions.log import ExecutionLog, ExecutionQuery, ExecutionRow
@@ -81,10 +89,10 @@ class Executions:
         """Return the record without its secrets, or as it is when redaction is off."""
         return record if self._redactor is None else self._redactor.object(record)
 
-    def find(self, query: ExecutionQuery, limit: object, cursor: object) -> ExecutionPage:
-        size = check_limit(limit)
+    def find(self, query: ExecutionQuery, limit: object, cursor: object, offset: object = 0) -> ExecutionPage:
+        size, start = check_limit(limit), check_offset(offset)
         # One row more than the page tells whether there is a next page.
-        rows = self._open_log().find(self._tenant, query, limit=size + 1, below=_parse_cursor(cursor))
+        rows = self._open_log().find(self._tenant, query, limit=start + size + 1, below=_parse_cursor(cursor))[start:]
         next_cursor = str(rows[size - 1].number) if len(rows) > size else None
         return ExecutionPage(tuple(_to_record(row) for row in rows[:size]), next_cursor)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -22,7 +22,7 @@ from memoranda.index.faiss import GRAPH_FROM, FAISSIndex
 from memoranda.index.gpu import load_torch
 from memoranda.index.partition import NEVER_LOADED, Partition
 from memoranda.index.stored import StoredPartition
-from memoranda.index.vectors import Snapshot
+from memoranda.index.vectors import Snapshot, load_faiss
 from memoranda.storage.base import IndexSource, OwnerSearch, PartitionKey, PartitionState, SearchStore
 from memoranda.types import ANY, JSON
 
@@ -75,14 +75,19 @@ class Partitions:
             engine: Stores the vectors in place of this process; closed with the partitions.
             last_erasure: Returns the number of the newest change that erased data. Partitions loaded before it are
                 loaded again, and never saved.
-            save_small: Whether partitions without a graph are saved too. They load as fast from the store.
+            save_small: Whether partitions without a graph are saved too, in a file that `faiss.read_index` reads. They
+                load as fast from the store.
             file_key: Encrypts the file.
         """
         self.problems: list[str] = []
         self._source = source
         self._store_id = store_id
         self._engine = engine
-        self._graph_file = None if path is None or engine is not None else GraphFile(Path(path), store_id, file_key)
+        self._graph_file = (
+            None
+            if path is None or engine is not None
+            else GraphFile(Path(path), store_id, file_key, for_faiss=save_small and file_key is None)
+        )
         self._capacity = capacity_bytes
         self._graph_from = graph_from
         self._large_from = large_from
@@ -364,10 +369,11 @@ class Partitions:
 class GraphFile:
     """A file with the graphs of one store, each with the change number up to which it is valid."""
 
-    def __init__(self, path: Path, store_id: str, key: EncryptionKey | None = None) -> None:
+    def __init__(self, path: Path, store_id: str, key: EncryptionKey | None = None, *, for_faiss: bool = False) -> None:
         self._path = path
         self._store_id = store_id
         self._key = key
+        self._for_faiss = for_faiss
 
     def read(self, partition: Partition, head: int, report: Callable[[str], None]) -> FAISSIndex | None:
         """Return the vectors and graph of a partition, or None when the file holds none that can be trusted."""
@@ -393,7 +399,8 @@ class GraphFile:
                 entries[name] = {"seq": partition.seq, "dimension": partition.index.dimension}
                 sections |= partition.index.snapshot().sections(name)
         meta: dict[str, JSON] = {"store_id": self._store_id, "partitions": dict(entries)}
-        write_checksummed_file(self._path, _FILE_KIND, meta, sections, self._key)
+        lead = _to_faiss(entries, sections) if self._for_faiss else b""
+        write_checksummed_file(self._path, _FILE_KIND, meta, sections, self._key, lead=lead)
 
     def delete(self) -> None:
         """Delete the file if it exists."""
@@ -426,6 +433,22 @@ class GraphFile:
                 return entries, {name: file.read_section(name) for name in names}
         except (NotFound, Incompatible, Unavailable):
             return {}, {}  # nothing to keep: the problem was reported when the file was read
+
+
+def _to_faiss(entries: _Entries, sections: Mapping[str, memoryview]) -> bytes:
+    """Return all vectors by the ids of their memories as an index of FAISS, those of the latest model only."""
+    faiss = load_faiss()
+    dimension = int(str(list(entries.values())[-1]["dimension"]))
+    ids, vectors = [], []
+    for name in reversed([name for name, entry in entries.items() if entry["dimension"] == dimension]):
+        live = np.frombuffer(sections[name + "live"], dtype=np.bool_)
+        ids.append(np.frombuffer(sections[name + "ids"], dtype="<i8")[live])
+        vectors.append(np.frombuffer(sections[name + "vectors"], dtype="<f4").reshape(-1, dimension)[live])
+    # The memories of a user are also in the partition of all users, if that was searched.
+    unique, first = np.unique(np.concatenate(ids), return_index=True)
+    index = faiss.IndexIDMap2(faiss.IndexFlatIP(dimension))
+    index.add_with_ids(np.ascontiguousarray(np.concatenate(vectors)[first]), unique)
+    return bytes(faiss.serialize_index(index))
 
 
 def _memory_bytes(dimension: int) -> int:

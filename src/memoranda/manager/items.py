@@ -23,12 +23,21 @@ from memoranda.items.base import (
     make_item_filter,
 )
 from memoranda.manager.recall import ManagerMethods
+from memoranda.messages.message import as_text
 from memoranda.text import clean_query, clean_text
 from memoranda.types import JSON, AnyUser
-from memoranda.validation import check_integer, check_limit, check_offset, check_optional_datetime, check_ttl
+from memoranda.validation import (
+    check_flag,
+    check_integer,
+    check_limit,
+    check_offset,
+    check_optional_datetime,
+    check_ttl,
+)
 
 if TYPE_CHECKING:
     from memoranda.items.items import PutOptions
+    from memoranda.remember.pipeline import Content
 
 
 class ItemMethods(ManagerMethods):
@@ -112,7 +121,9 @@ class ItemMethods(ManagerMethods):
             agent, user, session: The owner of the item.
         """
         scope = self._scope(agent, user, session)
-        return self._components.items.get(scope, check_namespace(namespace), check_label(key), refresh=refresh)
+        return self._components.items.get(
+            scope, check_namespace(namespace), check_label(key), refresh=check_flag(refresh, "refresh")
+        )
 
     def delete_item(
         self,
@@ -138,7 +149,7 @@ class ItemMethods(ManagerMethods):
         self,
         prefix: Sequence[str] = (),
         *,
-        query: str | Sequence[float] | None = None,
+        query: Content | Sequence[float] | None = None,
         filter: Mapping[str, Any] | None = None,
         order: ItemOrder = "-updated",
         limit: int = 10,
@@ -172,7 +183,7 @@ class ItemMethods(ManagerMethods):
             check_order(order),
             check_limit(limit),
             check_offset(offset),
-            refresh=refresh,
+            refresh=check_flag(refresh, "refresh"),
         )
 
     def namespaces(
@@ -223,7 +234,7 @@ def _check_expected(expected: object) -> dict[str, datetime | None]:
 
 def _check_query(query: object) -> str | tuple[float, ...] | None:
     if query is None or isinstance(query, str | bytes) or not isinstance(query, Sequence):
-        return None if query is None else clean_query(query)
+        return None if query is None else clean_query(as_text(query))
     if not query or not all(isinstance(each, int | float) and math.isfinite(each) for each in query):
         raise InvalidInput("a query that is a vector must be a list of numbers")
     return tuple(map(float, query))

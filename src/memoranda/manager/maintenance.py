@@ -289,49 +289,50 @@ class UpkeepMethods(ManagerMethods):
         components = self._components
         return collect_stats(components.open().store, components.short_term, components.sessions, self._tenant)
 
-    def users(self, limit: int = 100, after: str = "") -> list[UserActivity]:
+    def users(self, limit: int = 100, offset: int = 0) -> list[UserActivity]:
         """Return who has memories or messages in this tenant, and how many memories, in the order of their names.
 
         Args:
             limit: The maximum number of users.
-            after: Only names that come after this one: the last name of the previous page.
+            offset: How many to leave out at the beginning.
         """
         from memoranda.storage.read import count_by_user
 
-        name = "" if after == "" else clean_text(after, "after")
-        most, now = check_limit(limit), self._components.clock()
+        start, now = check_offset(offset), self._components.clock()
+        most = start + check_limit(limit)
         store = self._components.open().store
-        return store.read(lambda tx: count_by_user(tx, self._tenant, most, name, now), tenant=self._tenant)
+        return store.read(lambda tx: count_by_user(tx, self._tenant, most, now), tenant=self._tenant)[start:]
 
-    def agents(self, limit: int = 100, after: str = "", *, user: str | AnyUser | None = None) -> list[NameActivity]:
+    def agents(self, limit: int = 100, offset: int = 0, *, user: str | AnyUser | None = None) -> list[NameActivity]:
         """Return the agents that have memories or messages, and how many memories, in the order of their names.
 
         Args:
             limit: The maximum number of agents.
-            after: Only names that come after this one: the last name of the previous page.
-            user: Whose memories count.
+            offset: How many to leave out at the beginning.
+            user: Whose memories count: those of no user when None, of all users when ANY.
         """
-        return self._count_names("agent", self._scope(None, user), limit, after)
+        return self._count_names("agent", self._scope(None, user), limit, offset)
 
     def sessions(
-        self, limit: int = 100, after: str = "", *, agent: str | None = None, user: str | AnyUser | None = None
+        self, limit: int = 100, offset: int = 0, *, agent: str | None = None, user: str | AnyUser | None = None
     ) -> list[NameActivity]:
         """Return the sessions that have memories or messages, and how many memories, in the order of their names.
 
         Args:
             limit: The maximum number of sessions.
-            after: Only names that come after this one: the last name of the previous page.
-            agent, user: Whose memories count.
+            offset: How many to leave out at the beginning.
+            agent: Whose memories count; any agent's when None.
+            user: Whose memories count: those of no user when None, of all users when ANY.
         """
-        return self._count_names("session", self._scope(agent, user), limit, after)
+        return self._count_names("session", self._scope(agent, user), limit, offset)
 
-    def _count_names(self, column: str, scope: Scope, limit: int, after: str) -> list[NameActivity]:
+    def _count_names(self, column: str, scope: Scope, limit: int, offset: int) -> list[NameActivity]:
         from memoranda.storage.read import count_by_name
 
-        start = "" if after == "" else clean_text(after, "after")
-        most, now = check_limit(limit), self._components.clock()
+        start, now = check_offset(offset), self._components.clock()
+        most = start + check_limit(limit)
         store = self._components.open().store
-        return store.read(lambda tx: count_by_name(tx, column, scope, most, start, now), tenant=scope.tenant)
+        return store.read(lambda tx: count_by_name(tx, column, scope, most, now), tenant=scope.tenant)[start:]
 
     def health(self) -> Health:
         """Return whether everything works, and the versions and settings in use."""

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from memoranda.errors import InvalidInput, InvalidType
 from memoranda.manager.recall import RecallMethods
+from memoranda.messages.message import as_text
 from memoranda.text import clean_text
-from memoranda.types import JSON, AnyUser, Association, Hit, Memory, MemoryType, Progress, Related
+from memoranda.types import JSON, AnyUser, Association, Hit, Memory, MemoryType, Progress, Related, name_source
 from memoranda.validation import (
     check_changed_fields,
     check_cursor,
@@ -25,16 +26,19 @@ from memoranda.validation import (
     check_integer,
     check_limit,
     check_name,
+    check_offset,
     check_optional_datetime,
     check_progress,
     check_texts,
     check_writable_type,
     copy_json_object,
     make_filter,
+    page_of,
 )
 
 if TYPE_CHECKING:
     from memoranda.remember.memories import Patch
+    from memoranda.remember.pipeline import Content
     from memoranda.results import CleanupReport
 
 
@@ -43,7 +47,7 @@ class MemoryMethods(RecallMethods):
 
     def add_memory(
         self,
-        content: str,
+        content: Content,
         memory_type: MemoryType | str = MemoryType.SEMANTIC,
         source: str | Mapping[str, JSON] | None = None,
         metadata: Mapping[str, JSON] | None = None,
@@ -58,7 +62,7 @@ class MemoryMethods(RecallMethods):
         """Store a text as it is and return the memory.
 
         Args:
-            content: The text.
+            content: The text, or a message that has it.
             memory_type: The type of the memory.
             source: Where the text comes from; a dict here is the metadata.
             metadata: A JSON object stored with the memory.
@@ -67,10 +71,7 @@ class MemoryMethods(RecallMethods):
             at: When it became true; now when None.
             ttl: Seconds until it expires; by default only `short_term` and `working` memories do.
         """
-        if isinstance(source, Mapping):
-            if metadata is not None:
-                raise InvalidType("source must be a string where metadata is given too")
-            source, metadata = None, source
+        source, metadata = split_source(source, metadata)
         options = self._write_options(
             self._scope(agent, user, session),
             type=memory_type,
@@ -80,13 +81,13 @@ class MemoryMethods(RecallMethods):
             at=at,
             ttl=ttl,
         )
-        return self._components.memories.add([content], options)[0]
+        return self._components.memories.add([as_text(content)], options)[0]
 
     def add_memories(
         self,
-        contents: Sequence[str],
+        contents: Sequence[Content],
         memory_type: MemoryType | str = MemoryType.SEMANTIC,
-        source: str | None = None,
+        source: str | Mapping[str, JSON] | None = None,
         metadata: Mapping[str, JSON] | None = None,
         *,
         agent: str | None = None,
@@ -100,10 +101,11 @@ class MemoryMethods(RecallMethods):
         """Store several texts as they are in one commit and return the memories.
 
         Args:
-            contents: The texts.
+            contents: The texts, or messages that have them.
             memory_type, source, metadata, agent, user, session, importance, at, ttl: As in `add_memory`, for each text.
             progress: Called with (done, total) while texts are embedded.
         """
+        source, metadata = split_source(source, metadata)
         options = self._write_options(
             self._scope(agent, user, session),
             type=memory_type,
@@ -113,7 +115,8 @@ class MemoryMethods(RecallMethods):
             at=at,
             ttl=ttl,
         )
-        return self._components.memories.add(check_texts(contents, "contents"), options, check_progress(progress))
+        texts = [as_text(each) for each in check_texts(contents, "contents")]
+        return self._components.memories.add(texts, options, check_progress(progress))
 
     def get(
         self,
@@ -134,7 +137,7 @@ class MemoryMethods(RecallMethods):
     def update(
         self,
         memory_id: int,
-        content: str | None = None,
+        content: Content | None = None,
         *,
         memory_type: MemoryType | str | None = None,
         source: str | None = None,
@@ -204,6 +207,7 @@ class MemoryMethods(RecallMethods):
         known_at: datetime | str | None = None,
         quarantined: bool = False,
         newest_first: bool = False,
+        offset: int = 0,
     ) -> list[Memory]:
         """Return a page of memories in the order of their ids, archived ones too.
 
@@ -217,9 +221,10 @@ class MemoryMethods(RecallMethods):
             known_at: Only what was known and not yet replaced at this time, in the words it had then.
             quarantined: Return only the memories in quarantine; the others when False.
             newest_first: Order by id from the largest to the smallest.
+            offset: How many to leave out at the beginning; in long lists, `after` is faster.
         """
         scope, start = self._scope(agent, user, session), check_cursor(after, "after")
-        filters = replace(make_filter(where, types), quarantined=bool(quarantined))
+        filters = replace(make_filter(where, types), quarantined=check_flag(quarantined, "quarantined"))
         return self._components.memories.page(
             scope,
             filters,
@@ -227,7 +232,8 @@ class MemoryMethods(RecallMethods):
             start,
             as_of=check_optional_datetime(as_of, "as_of"),
             known_at=check_optional_datetime(known_at, "known_at"),
-            newest_first=bool(newest_first),
+            newest_first=check_flag(newest_first, "newest_first"),
+            offset=check_offset(offset),
         )
 
     def release(
@@ -264,7 +270,7 @@ class MemoryMethods(RecallMethods):
 
     def search_memories(
         self,
-        query: str,
+        query: Content,
         memory_types: Sequence[MemoryType | str] | None = None,
         limit: int = 5,
         *,
@@ -290,7 +296,7 @@ class MemoryMethods(RecallMethods):
 
     def search_memory(
         self,
-        query: str,
+        query: Content,
         memory_type: MemoryType | str | None = None,
         limit: int = 5,
         *,
@@ -298,7 +304,7 @@ class MemoryMethods(RecallMethods):
         user: str | AnyUser | None = None,
         session: str | None = None,
     ) -> list[Hit]:
-        """Return the hits of `recall` for one memory type as a list.
+        """Return the hits of `recall` for one memory type as a list; the source is `unknown` where none was given.
 
         Args:
             query: The question.
@@ -307,7 +313,8 @@ class MemoryMethods(RecallMethods):
             agent, user, session: The scope to search.
         """
         types = None if memory_type is None else [memory_type]
-        return self.search_memories(query, types, limit, agent=agent, user=user, session=session)
+        found = self.search_memories(query, types, limit, agent=agent, user=user, session=session)
+        return [name_source(hit) for hit in found]
 
     def add_memory_association(
         self,
@@ -344,6 +351,8 @@ class MemoryMethods(RecallMethods):
         *,
         agent: str | None = None,
         user: str | AnyUser | None = None,
+        limit: int | None = None,
+        offset: int = 0,
     ) -> list[Related]:
         """Return linked memories, the nearest and then the strongest first. Links count in both directions.
 
@@ -352,11 +361,12 @@ class MemoryMethods(RecallMethods):
             relationship_type: Only links of this type; None for every type.
             depth: The maximum number of links between the two.
             agent, user: The scope.
+            limit: The maximum number of memories; all when None.
+            offset: How many to leave out at the beginning.
         """
         kind = check_name(relationship_type, "relationship_type")
-        return self._components.memories.related(
-            self._scope(agent, user), check_id(memory_id, "memory_id"), kind, depth
-        )
+        scope, start = self._scope(agent, user), check_id(memory_id, "memory_id")
+        return page_of(self._components.memories.related(scope, start, kind, depth), limit, offset)
 
     def cleanup_old_memories(
         self,
@@ -380,6 +390,15 @@ class MemoryMethods(RecallMethods):
         return self._components.memories.cleanup(self._scope(agent, user), age, least, check_flag(dry_run, "dry_run"))
 
 
+def split_source(source: object, metadata: object) -> tuple[Any, Any]:
+    """Return source and metadata; a mapping in the place of the source is the metadata."""
+    if not isinstance(source, Mapping):
+        return source, metadata
+    if metadata is not None:
+        raise InvalidType("source must be a string where metadata is given too")
+    return None, source
+
+
 def _patch_maker(
     fields: dict[str, Any], change: Callable[[Memory], Mapping[str, object]] | None
 ) -> Callable[[Memory], Patch]:
@@ -397,7 +416,7 @@ def _patch_maker(
 
 
 def _make_patch(
-    content: str | None = None,
+    content: Content | None = None,
     memory_type: MemoryType | str | None = None,
     source: str | None = None,
     metadata: Mapping[str, JSON] | None = None,
@@ -406,7 +425,7 @@ def _make_patch(
     from memoranda.remember.memories import Patch
 
     return Patch(
-        content=None if content is None else clean_text(content),
+        content=None if content is None else clean_text(as_text(content)),
         type=None if memory_type is None else check_writable_type(memory_type),
         source=check_name(source, "source"),
         metadata=None if metadata is None else copy_json_object(metadata, "metadata"),

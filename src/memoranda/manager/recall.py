@@ -11,6 +11,7 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from memoranda.messages.message import as_text
 from memoranda.recalls import Replay
 from memoranda.text import clean_text
 from memoranda.types import JSON, AnyUser, ArmScore, MemoryType, Outcomes, Progress, Recall, Scope, WhyNot
@@ -98,14 +99,14 @@ class RecallMethods(ManagerMethods):
             at=at,
             ttl=ttl,
         )
-        options = replace(options, keep_all=keep_all)
+        options = replace(options, keep_all=check_flag(keep_all, "keep_all"))
         return self._components.remember.remember(
-            content, options, idempotency_key, check_progress(progress), strict=strict
+            content, options, idempotency_key, check_progress(progress), strict=check_flag(strict, "strict")
         )
 
     def recall(
         self,
-        query: str,
+        query: Content,
         *,
         agent: str | None = None,
         user: str | AnyUser | None = None,
@@ -124,7 +125,7 @@ class RecallMethods(ManagerMethods):
         """Return the memories that answer a question, best first, each with the reasons why it was found.
 
         Args:
-            query: The question; one without a word finds nothing.
+            query: The question, or a message that asks it; one without a word finds nothing.
             agent, user, session: The scope to search.
             types: Only memories of these types.
             where: Filters; see `MemoryManager`.
@@ -141,7 +142,7 @@ class RecallMethods(ManagerMethods):
         scope, filters = self._scope(agent, user, session), make_filter(where, types)
         ask = partial(
             self._components.recall.recall,
-            query,
+            as_text(query),
             limit=check_limit(limit),
             now=now,
             as_of=as_of,
@@ -199,7 +200,7 @@ class RecallMethods(ManagerMethods):
 
     def why_not(
         self,
-        query: str,
+        query: Content,
         memory_id: int,
         *,
         agent: str | None = None,
@@ -222,7 +223,7 @@ class RecallMethods(ManagerMethods):
         """
         scope, filters = self._scope(agent, user, session), make_filter(where, types)
         return self._components.recall.why_not(
-            query,
+            as_text(query),
             check_id(memory_id),
             scope,
             filters,
@@ -235,7 +236,7 @@ class RecallMethods(ManagerMethods):
 
     def context(
         self,
-        query: str,
+        query: Content,
         *,
         budget: int = 1500,
         agent: str | None = None,
@@ -285,7 +286,7 @@ class RecallMethods(ManagerMethods):
         at = moment if then is None else check_datetime(then, "as_of")
         scope, filters = self._scope(agent, user, session), make_filter(where, types)
         times = {"now": moment, "as_of": as_of, "known_at": known_at}
-        wishes = self._components.recall.standing_wishes(query, scope, filters, check_limit(limit), **times)
+        wishes = self._components.recall.standing_wishes(as_text(query), scope, filters, check_limit(limit), **times)
         if wishes.hits:
             self._components.ledger.record(scope, {**times, "types": types, "where": where}, wishes)
         floor = RELEVANT if min_score is None else None

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from memoranda.conversation.memory import ConversationMemory
+    from memoranda.remember.pipeline import Content
     from memoranda.results import (
         ExecutionPage,
         ExecutionStats,
@@ -75,7 +76,7 @@ class ValueMethods(RecallMethods):
     def search_similar(
         self,
         agent_id: str,
-        query: str,
+        query: Content,
         top_k: int = 5,
         filter_metadata: Mapping[str, Any] | None = None,
         *,
@@ -132,6 +133,7 @@ class WorkflowMethods(ManagerMethods):
         after: datetime | str | None = None,
         before: datetime | str | None = None,
         cursor: str | None = None,
+        offset: int = 0,
     ) -> ExecutionPage:
         """Return a page of execution records, newest first.
 
@@ -144,11 +146,12 @@ class WorkflowMethods(ManagerMethods):
             after: Only records written at or after this time.
             before: Only records written before this time.
             cursor: The `next_cursor` of the previous page.
+            offset: How many to leave out at the beginning; in long lists, `cursor` is faster.
         """
         from memoranda.executions.executions import make_query
 
         query = make_query(agent_id, status_filter, workflow=workflow, session=session, after=after, before=before)
-        return self._components.executions.find(query, limit, cursor)
+        return self._components.executions.find(query, limit, cursor, offset)
 
     def get_execution_stats(
         self,

@@ -254,6 +254,16 @@ def as_message(value: object) -> Message:
     )
 
 
+def as_text(value: object) -> Any:
+    """Return the text of a message that stands for it; anything else as it is."""
+    return text_of(as_message(value)) if is_message(value) else value
+
+
+def vendor_text(value: Any) -> Any:
+    """Return the text of an object of a vendor's SDK; JSON values, dicts too, as they are."""
+    return as_text(value) if is_vendor_object(value) else value
+
+
 def _to_frozen(value: Any) -> Any:
     """Return the value of a field as JSON data that nobody can change."""
     if isinstance(value, _Metadata):

@@ -21,7 +21,7 @@ from memoranda.fence import remove_recalled
 from memoranda.llm.base import LLM
 from memoranda.manager.manager import MemoryManager
 from memoranda.messages.content import check_string
-from memoranda.messages.message import CONVERTERS, Message, as_message, is_message
+from memoranda.messages.message import CONVERTERS, Message, as_message, as_text, is_message
 from memoranda.persistent.backends import (
     EmbeddingBackend,
     Mem0Backend,
@@ -95,14 +95,14 @@ def to_query_text(query: QueryInput) -> str:
     return clean_text(text, "the text of the query messages") if text else ""
 
 
-def check_texts(value: str | Sequence[str], name: str) -> list[str]:
-    """Return one text or several as a list of cleaned texts; raise `InvalidInput` if one is empty."""
-    several: object = [value] if isinstance(value, str) else value
+def check_texts(value: str | AnyMessage | Sequence[str | AnyMessage], name: str) -> list[str]:
+    """Return one text or message, or several, as a list of cleaned texts; raise `InvalidInput` if one is empty."""
+    several: object = [value] if isinstance(value, str) or is_message(value) else value
     if not isinstance(several, Sequence) or isinstance(several, bytes):
         raise InvalidType(f"{name} must be a list of texts, not {type(value).__name__}")
     if not several:
         raise InvalidInput(f"{name} is empty: give at least one text")
-    return [clean_text(text, f"each item of {name}") for text in several]
+    return [clean_text(as_text(text), f"each item of {name}") for text in several]
 
 
 def _prepare_message(value: AnyMessage) -> Message | Outcome:

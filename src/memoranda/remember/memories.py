@@ -23,7 +23,7 @@ from memoranda.storage.read import find_memories, memory_by_key, related_memorie
 from memoranda.storage.write import MemoryWrite, retry_on_conflict
 from memoranda.text import clean_text, content_hash, lexical_keys
 from memoranda.types import JSON, Association, Clock, Filter, Memory, MemoryType, Outcome, Progress, Related, Scope
-from memoranda.validation import check_integer
+from memoranda.validation import MAX_LIMIT, check_integer
 
 
 class ContentRules(Protocol):
@@ -93,6 +93,7 @@ class Memories:
         limit: int,
         after: int,
         *,
+        offset: int = 0,
         as_of: datetime | None = None,
         known_at: datetime | None = None,
         newest_first: bool = False,
@@ -104,6 +105,7 @@ class Memories:
             where: The filters that they must pass.
             limit: The largest number of memories.
             after: Only ids that come after this one.
+            offset: How many of them to leave out at the beginning.
             as_of: Only what was true at this time; true or not when None.
             known_at: Only what was known at this time, in the words it had then.
             newest_first: Whether the largest id comes first.
@@ -112,13 +114,16 @@ class Memories:
         conditions, found = view.conditions(), list[Memory]()
         read = partial(find_memories, newest_first=newest_first)
         while len(found) < limit:
+            size = limit + min(offset, MAX_LIMIT)
             page = self._store.read(
-                lambda tx: read(tx, scope, where, limit, after, conditions),  # noqa: B023 - called at once
+                lambda tx: read(tx, scope, where, size, after, conditions),  # noqa: B023 - called at once
                 tenant=scope.tenant,
             )
             if not page:
                 break
-            found += [memory for memory in page if not memory.has_expired(view.latest)]
+            current = [memory for memory in page if not memory.has_expired(view.latest)]
+            found += current[offset:]
+            offset = max(0, offset - len(current))
             after = page[-1].id
         chosen = found[:limit]
         if known_at is None:

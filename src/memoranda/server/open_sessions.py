@@ -32,9 +32,10 @@ class OpenSessions:
         self._used: OrderedDict[tuple[str, str], SessionContext] = OrderedDict()
         """The sessions that this process was asked for, the latest last."""
 
-    async def open(self, memory: MemoryManager, request: OpenSessionRequest) -> SessionSummary:
+    async def open(self, memory: MemoryManager, request: OpenSessionRequest) -> SessionContext:
         session = create_session(request.workflow_id, memory, request.metadata, request.auto_cleanup)
-        return await session.get_session_summary()
+        await session.get_session_summary()
+        return session
 
     @asynccontextmanager
     async def use(self, tenant: str, memory: MemoryManager, session_id: str) -> AsyncIterator[SessionContext]:

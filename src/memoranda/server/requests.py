@@ -205,6 +205,7 @@ class DeleteRequest(ScopedRequest):
 class ListRequest(ScopedRequest):
     limit: Limit = 100
     cursor: Annotated[str, Field(pattern=r"^[0-9]{1,18}$")] | None = None
+    offset: Offset = 0
     types: TypeNames | None = None
     where: WhereFilter | None = None
     as_of: Moment | None = None
@@ -284,7 +285,7 @@ class AssociateRequest(ScopedRequest):
 
 
 class CleanupRequest(ScopedRequest):
-    max_age_days: Annotated[int, Field(ge=0, le=36_500)] = 30
+    max_age_days: Annotated[float, Field(ge=0, le=36_500)] = 30
     min_importance: UnitInterval = 0.3
     dry_run: bool = False
 
@@ -403,15 +404,9 @@ class ScopeQuery(ScopedRequest):
     model_config = ConfigDict(strict=False)
 
 
-class UsersQuery(RequestModel):
-    model_config = ConfigDict(strict=False)
+class UsersQuery(QueryModel):
     limit: Limit = 100
-    after: Name | Literal[""] = ""
-
-
-class NamesQuery(ScopeQuery):
-    limit: Limit = 100
-    after: Name | Literal[""] = ""
+    offset: Offset = 0
 
 
 class PageQuery(ScopeQuery):
@@ -419,7 +414,7 @@ class PageQuery(ScopeQuery):
     offset: Offset = 0
 
 
-class ReceiptsQuery(ScopeQuery):
+class NamesQuery(ScopeQuery):
     limit: Limit = 100
     offset: Offset = 0
 
@@ -435,7 +430,7 @@ class SlotQuery(ScopeQuery):
     slot: Slot
 
 
-class RelatedQuery(ScopeQuery):
+class RelatedQuery(PageQuery):
     relationship_type: Name | None = None
     depth: Annotated[int, Field(ge=1, le=10)] = 1
 
@@ -467,9 +462,13 @@ class SourcesQuery(LimitQuery):
     offset: Offset = 0
 
 
-class SessionHistoryQuery(QueryModel):
+class HistoryQuery(QueryModel):
+    limit: Offset | None = None
+    """How many of the newest messages; 0 for all that are kept."""
+
+
+class SessionHistoryQuery(HistoryQuery):
     workflow_id: Name
-    limit: Limit | None = None
 
 
 class EndedSessionsQuery(QueryModel):
@@ -490,6 +489,7 @@ class ExecutionRecordsQuery(ExecutionStatsQuery):
     limit: Limit = 100
     status_filter: Name | None = None
     cursor: Annotated[str, Field(max_length=200)] | None = None
+    offset: Offset = 0
 
 
 class VerifyQuery(QueryModel):

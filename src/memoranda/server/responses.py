@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, fields, is_dataclass, make_dataclass
+from datetime import datetime
 from functools import cache, wraps
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
@@ -87,7 +88,8 @@ class OpenedSession:
     session_id: str
     workflow_id: str
     metadata: dict[str, Any]
-    auto_cleanup: bool | None
+    auto_cleanup: bool
+    started_at: datetime
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from memoranda.errors import Closed, InvalidInput, InvalidType, MemorandaError
-from memoranda.messages.message import Message, check_role
+from memoranda.messages.message import Message, VendorMessage, check_role, vendor_text
 from memoranda.results import SessionMessage, SessionSummary
 from memoranda.sessions.base import is_short_term
 from memoranda.sessions.workflow_state import (
@@ -54,6 +54,16 @@ class SessionManager(Protocol):
     """A `MemoryManager`, as a session needs it."""
 
     _components: Any
+
+
+def list_interactions(summary: SessionSummary) -> list[dict[str, str]]:
+    """Return each thing that an agent did, by the counts of a summary."""
+    return [
+        {"agent_id": agent, "action": action}
+        for agent, actions in summary.activity.items()
+        for action, count in actions.items()
+        for _ in range(count)
+    ]
 
 
 class SessionContext:
@@ -129,12 +139,7 @@ class SessionContext:
     @property
     def agent_interactions(self) -> list[dict[str, str]]:
         """Each thing that an agent did in the workflow: its `agent_id` and its `action`."""
-        return [
-            {"agent_id": agent, "action": action}
-            for agent, actions in self._latest_summary().activity.items()
-            for action, count in actions.items()
-            for _ in range(count)
-        ]
+        return list_interactions(self._latest_summary())
 
     def _latest_summary(self) -> SessionSummary:
         with self._lock:
@@ -200,18 +205,18 @@ class SessionContext:
         return self._sessions.values.retrieve(agent_id, key, MemoryType.LONG_TERM, session=self.workflow_id)
 
     def add_conversation_message(
-        self, agent_id: str, role: str, content: JSON, metadata: Mapping[str, JSON] | None = None
+        self, agent_id: str, role: str, content: JSON | VendorMessage, metadata: Mapping[str, JSON] | None = None
     ) -> SessionMessage:
         """Add a message to the workflow's conversation and return it.
 
         Args:
             agent_id: Who says it.
             role: `system`, `user`, `assistant` or `tool`, or what the agents agree on; `developer` becomes `system`.
-            content: The text, which may be empty, or any other JSON value.
+            content: The text, which may be empty, any other JSON value, or a reply of a vendor's SDK, for its text.
             metadata: Anything else to keep with the message.
         """
         role = check_role(role) if Message.is_valid_role(role) else clean_text(role, "role")
-        text = copy_json(content, "content")
+        text = copy_json(vendor_text(content), "content")
         extra = copy_json_object(None if metadata is None else dict(metadata), "metadata")
         message = SessionMessage(
             clean_text(agent_id, "agent_id"), role, text, self._sessions.clock(), extra, self.workflow_id

@@ -106,23 +106,19 @@ def _has_many(tx: ReadTransaction, tenant: str) -> bool:
     return int(tx.execute(own).scalar_one()) * 10 >= int(tx.execute(newest).scalar_one())
 
 
-def count_by_user(tx: ReadTransaction, tenant: str, limit: int, after: str, at: datetime) -> list[UserActivity]:
-    """Return who has memories or messages, in the order of their names, after this name."""
-    found = _count_by(tx, "user", Scope(tenant, user=ANY), limit, after, at)
+def count_by_user(tx: ReadTransaction, tenant: str, limit: int, at: datetime) -> list[UserActivity]:
+    """Return who has memories or messages, in the order of their names."""
+    found = _count_by(tx, "user", Scope(tenant, user=ANY), limit, at)
     return [UserActivity(name, count, from_micros(last)) for name, count, last in found]
 
 
-def count_by_name(
-    tx: ReadTransaction, column: str, scope: Scope, limit: int, after: str, at: datetime
-) -> list[NameActivity]:
+def count_by_name(tx: ReadTransaction, column: str, scope: Scope, limit: int, at: datetime) -> list[NameActivity]:
     """Return which agents or sessions, by the name of the column, have memories or messages in a scope."""
-    found = _count_by(tx, column, scope, limit, after, at)
+    found = _count_by(tx, column, scope, limit, at)
     return [NameActivity(name, count, from_micros(last)) for name, count, last in found]
 
 
-def _count_by(
-    tx: ReadTransaction, column: str, scope: Scope, limit: int, after: str, at: datetime
-) -> list[tuple[str, int, int]]:
+def _count_by(tx: ReadTransaction, column: str, scope: Scope, limit: int, at: datetime) -> list[tuple[str, int, int]]:
     """Return each name in a column, how many memories have it, and when the latest memory or message was stored.
 
     Memories that have expired at that time do not count.
@@ -133,7 +129,7 @@ def _count_by(
     latest: dict[str, int] = {}
     for table, number in ((memories, memories.c.id), (messages, messages.c.seq)):
         counted = [*scope_conditions(table, scope), *([not_expired(at)] if table is memories else [])]
-        for name, count, last in tx.execute(_count_rows(table, number, column, counted, limit, after)):
+        for name, count, last in tx.execute(_count_rows(table, number, column, counted, limit)):
             counts.setdefault(name, count if table is memories else 0)
             latest[name] = max(last, latest.get(name, 0))
     return [(name, counts[name], latest[name]) for name in sorted(counts)[:limit]]
@@ -145,12 +141,11 @@ def _count_rows(
     column: str,
     conditions: Sequence[ColumnElement[bool]],
     limit: int,
-    after: str,
 ) -> Select[Any]:
     name = table.c[column]
     counted = (
         select(name.label("name"), func.count().label("rows"), func.max(number).label("last"))
-        .where(*conditions, name > after)
+        .where(*conditions, name > "")
         .group_by(name)
         .order_by(name)
         .limit(limit)

@@ -111,8 +111,12 @@ async def manager(tmp_path: Path) -> AsyncIterator[AsyncMemoryManager]:
 
 
 def test_async_session_has_same_methods_and_arguments() -> None:
+    public = {name for name in dir(SyncSessionContext) if name[0] != "_"}
+    assert {name for name in dir(SessionContext) if name[0] != "_"} == public | {"auto_cleanup"}
+    assert (
+        inspect.signature(SessionContext).parameters.keys() == inspect.signature(SyncSessionContext).parameters.keys()
+    )
     methods = {name for name, _ in inspect.getmembers(SyncSessionContext, inspect.isfunction) if name[0] != "_"}
-    assert {name for name in dir(SessionContext) if name[0] != "_"} == methods
     for name in methods:
         async_method, method = getattr(SessionContext, name), getattr(SyncSessionContext, name)
         assert inspect.signature(async_method) == inspect.signature(method), name
@@ -128,6 +132,10 @@ async def test_session_stores_values_messages_and_executions(manager: AsyncMemor
         assert [message.content for message in await session.get_conversation_history()] == ["done"]
         record_id = await session.save_execution_record("writer", {"status": "success"})
         summary = await session.get_session_summary()
+        assert (session.is_active, session.ended_at, session.auto_cleanup) == (True, None, True)
+        assert (session.session_id, session.metadata) == (summary.session_id, {"user": "ann"})
+        assert (session.active_agents, len(session.agent_interactions)) == (["writer"], 4)
+        assert session.started_at <= summary.started_at
         assert (summary.conversation_messages, summary.metadata) == (1, {"user": "ann"})
         assert (await manager.get_stats()).active_sessions == 1
     assert (await manager.get_execution_records(workflow="campaign"))[0].id == record_id

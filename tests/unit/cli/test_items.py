@@ -46,7 +46,7 @@ def test_agents_and_sessions_with_memories_are_listed(memoranda: Memoranda) -> N
     memoranda("add", "Ann plays go", "-a", "host", "-s", "monday", "-u", "ann")
     assert [each["name"] for each in memoranda.json("agents")] == ["coach"]
     assert [each["name"] for each in memoranda.json("agents", "--all-users")] == ["coach", "host"]
-    assert memoranda.json("agents", "--all-users", "--after", "coach")[0]["name"] == "host"
+    assert memoranda.json("agents", "--all-users", "--offset", "1")[0]["name"] == "host"
     for names in (("session", "names"), ("sessions",)):
         assert [(each["name"], each["memories"]) for each in memoranda.json(*names, "--all-users")] == [("monday", 2)]
 

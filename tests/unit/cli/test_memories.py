@@ -37,6 +37,7 @@ def test_added_memories_are_found_shown_and_listed(memoranda: Memoranda) -> None
     assert memoranda.json("show", str(tea), "-u", "ann")["memory"]["user"] == "ann"
     assert [memory["id"] for memory in memoranda.json("list", "-u", "ann")] == [oslo, tea]
     assert [memory["id"] for memory in memoranda.json("list", "-u", "ann", "--after", str(oslo))] == [tea]
+    assert [memory["id"] for memory in memoranda.json("list", "-u", "ann", "--offset", "1")] == [tea]
     oldest = memoranda.json("list", "-u", "ann", "--oldest-first", "--after", str(tea))
     assert [memory["id"] for memory in oldest] == [oslo]
     for command in (

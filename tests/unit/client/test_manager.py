@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import inspect
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -14,7 +14,7 @@ import httpx2
 import pytest
 
 from memoranda import ANY, Message, NotFound
-from memoranda.client import MemoryManager, create_session
+from memoranda.client import MemoryManager, SessionContext, create_session
 from memoranda.client.aio import MemoryManager as AsyncMemoryManager
 from memoranda.client.manager import RemoteLog
 from memoranda.conversation import conversations
@@ -22,11 +22,12 @@ from memoranda.conversation.base import MessageLog
 from memoranda.errors import Closed, Conflict, Denied, ExtractionFailed, Incompatible, InvalidInput, Unavailable
 from memoranda.maintenance.base import UpkeepSettings
 from memoranda.manager.manager import MemoryManager as Embedded
+from memoranda.sessions.context import SessionContext as EmbeddedSession
 from memoranda.testing.contracts import MessageLogContract
 from tests.fake_clock import FakeClock
 from tests.server.in_process import InProcessServer, open_server
 from tests.unit.items.test_items import TestItems
-from tests.unit.manager.test_lists import TestLists
+from tests.unit.manager.test_lists import Reply, TestLists
 from tests.unit.manager.test_manager import NOON, TestMemories, TestRemember, TestScopes, TestValues
 
 __all__ = ["TestItems", "TestLists", "TestMemories", "TestRemember", "TestScopes", "TestValues"]
@@ -124,7 +125,15 @@ def test_session_behaves_like_the_embedded_one(manager: MemoryManager) -> None:
         assert [each.content for each in session.get_conversation_history()] == ["ready"]
         assert [each.content for each in manager.get_conversation_history("campaign")] == ["ready"]
         assert session.get_session_summary().metadata == {"team": "red"}
-    assert session.end_session().conversation_messages == 1
+        assert (
+            session.add_conversation_message("writer", "user", Reply(role="user", content="thanks")).content == "thanks"
+        )
+        assert (session.is_active, session.ended_at, session.auto_cleanup) == (True, None, True)
+        assert (session.active_agents, len(session.agent_interactions)) == (["writer"], 6)
+    assert (session.is_active, session.active_agents) == (False, ["writer"])
+    assert session.ended_at == session.started_at
+    assert session.get_session_duration() == timedelta(0)
+    assert session.end_session().conversation_messages == 2
     assert session.get_session_summary() == session.end_session()
     with pytest.raises(Closed, match="create_session"):
         session.get_conversation_history()
@@ -133,6 +142,16 @@ def test_session_behaves_like_the_embedded_one(manager: MemoryManager) -> None:
     assert manager.get_execution_stats("writer").count == 1
     assert manager.verify_executions().ok
     assert [each.workflow_id for each in manager.get_sessions()] == ["campaign"]
+
+
+def test_session_has_what_the_embedded_one_has(manager: MemoryManager) -> None:
+    assert _public(SessionContext) | {"metadata", "session_id", "started_at"} == _public(EmbeddedSession)
+    with SessionContext("campaign", manager, auto_cleanup=False) as session:
+        assert session.auto_cleanup is False
+        manager.clear_session("campaign")
+        assert session.is_active is False
+    for cls in (SessionContext, EmbeddedSession):
+        assert [*inspect.signature(cls).parameters] == ["workflow_id", "memory_manager", "metadata", "auto_cleanup"]
 
 
 def test_knowledge_files_are_read_by_the_client(manager: MemoryManager, tmp_path: Path) -> None:
@@ -242,7 +261,7 @@ def test_users_and_newest_first_work_over_the_network(manager: MemoryManager) ->
     manager.remember(["Ann likes tea", "Ann likes jazz"], user="ann")
     manager.remember("Bob likes maps", user="bob")
     assert [(each.user, each.memories) for each in manager.users()] == [("ann", 2), ("bob", 1)]
-    assert [each.user for each in manager.users(after="ann")] == ["bob"]
+    assert [each.user for each in manager.users(offset=1)] == ["bob"]
     newest = manager.list_memories(1, user="ann", newest_first=True)
     assert [memory.content for memory in newest] == ["Ann likes jazz"]
 
@@ -303,6 +322,33 @@ def test_errors_equal_those_of_the_embedded_manager(manager: MemoryManager, serv
     with server.client("mmr.no.key") as stranger, pytest.raises(Denied) as refused:
         stranger.get_stats()
     assert refused.value.status == 401
+
+
+def test_wrong_arguments_are_named_in_plain_words(manager: MemoryManager, server: InProcessServer) -> None:
+    """A URL would carry the number 5 as the user "5"."""
+    calls: list[tuple[str, Callable[[], object]]] = [
+        ("user must be a string, not int", lambda: manager.facts(user=5)),  # type: ignore[arg-type]
+        ("agent_id must be a string, not list", lambda: manager.retrieve(["a"], "k")),  # type: ignore[arg-type]
+        ("memory_id must be a whole number, not str", lambda: manager.get("1")),  # type: ignore[arg-type]
+        ("a memory id must be a whole number, not float", lambda: manager.delete(1.5)),  # type: ignore[arg-type]
+        ("explain must be True or False, not str", lambda: manager.recall("tea", explain="no")),  # type: ignore[arg-type]
+        ("as_of must be a datetime or a string, not int", lambda: manager.recall("tea", as_of=5)),  # type: ignore[arg-type]
+        ("after is -1: give at least 0", lambda: manager.list_memories(after=-1)),
+        ("content must be a text, a message or a list", lambda: manager.remember(5)),  # type: ignore[arg-type]
+        ('namespace must be a list, not "users"', lambda: manager.put("users", "k", 1)),
+        ("ttl must be more than 0, not -1", lambda: manager.put(("users",), "k", 1, ttl=-1)),
+        ("index must be true or false or a list, not 5", lambda: manager.put(("u",), "k", 1, index=5)),  # type: ignore[arg-type]
+        ("limit must be at least 1, not", lambda: manager.facts(limit=0)),
+        ("metadata: object cannot be sent as JSON", lambda: manager.add_memory("tea", metadata={"a": object()})),  # type: ignore[dict-item]
+    ]
+    for words, call in calls:
+        with pytest.raises(InvalidInput) as refused:
+            call()
+        assert words in str(refused.value)
+    missing = server.send("POST", "/v1/recall", server.key(), json={"limit": "3"}).json()
+    assert missing["detail"] == 'query is missing; limit must be a whole number, not "3"'
+    assert [error["where"] for error in missing["errors"]] == [["query"], ["limit"]]
+    assert manager.list_memories() == []
 
 
 def test_unreachable_server_is_unavailable() -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
-from memoranda import ANY, InvalidInput, InvalidType, MemoryManager, NotFound
+from memoranda import ANY, InvalidInput, InvalidType, MemoryManager, Message, NotFound
 from memoranda.testing.fakes import HashEmbedder
 from tests.fake_clock import FakeClock
 
@@ -26,6 +28,14 @@ def manager(tmp_path: Path, clock: FakeClock) -> Iterator[MemoryManager]:
         yield manager
 
 
+class Reply(BaseModel):
+    """A message of a vendor's SDK."""
+
+    type: str = "message"
+    role: str | None = None
+    content: str | list[dict[str, str]]
+
+
 class TestLists:
     def test_agents_and_sessions_are_listed_in_pages_within_the_scope(self, manager: MemoryManager) -> None:
         for agent, session, user in (("a", "s", None), ("a", "t", None), ("b", "s", None), ("c", "u", "ann")):
@@ -33,7 +43,7 @@ class TestLists:
         assert [(each.name, each.memories) for each in manager.agents()] == [("a", 2), ("b", 1)]
         assert [each.name for each in manager.agents(user="ann")] == ["c"]
         assert [each.name for each in manager.agents(user=ANY)] == ["a", "b", "c"]
-        assert [each.name for each in manager.agents(1, "a")] == ["b"]
+        assert [each.name for each in manager.agents(1, 1)] == ["b"]
         assert [(each.name, each.memories) for each in manager.sessions()] == [("s", 2), ("t", 1)]
         assert [each.name for each in manager.sessions(agent="b")] == ["s"]
         assert [each.name for each in manager.sessions(user="ann")] == ["u"]
@@ -134,6 +144,40 @@ class TestLists:
         assert manager.retrieve("a", "k", kind) is None
         assert manager.delete_value("a", "k", kind) is False
 
+    @pytest.mark.parametrize(
+        "message",
+        [
+            Reply(type="human", content="What tea does Ann drink?"),
+            Reply(role="user", content=[{"type": "text", "text": "What tea does Ann drink?"}]),
+            Message("user", "What tea does Ann drink?"),
+            {"role": "user", "content": "What tea does Ann drink?"},
+        ],
+    )
+    def test_a_message_stands_for_its_text(self, manager: MemoryManager, message: Any) -> None:
+        text = "What tea does Ann drink?"
+        memory = manager.add_memory("Ann drinks green tea", agent="a")
+        assert str(manager.context(message)).count("green tea") == 1
+        for found in (
+            manager.recall(message),
+            manager.search_memories(message),
+            manager.search_memory(message),
+            manager.search_similar("a", message),
+        ):
+            assert [hit.id for hit in found] == [memory.id]
+        assert manager.why_not(message, memory.id).step == "found"
+        manager.put(("drinks",), "ann", "green tea for Ann")
+        assert [item.key for item in manager.search_items(query=message)] == ["ann"]
+        assert manager.update(memory.id, message).content == text
+        assert manager.add_memory(message, user="bo").content == text
+        assert [each.content for each in manager.add_memories([message, "milk"], user="cy")] == [text, "milk"]
+
+    def test_a_dict_in_the_place_of_the_source_is_the_metadata(self, manager: MemoryManager) -> None:
+        kept = [manager.add_memory("tea", "long_term", {"source": "doc-1", "page": 2})]
+        kept += manager.add_memories(["milk"], "long_term", {"source": "doc-1", "page": 2})
+        assert [(each.source, each.metadata["page"]) for each in kept] == [("doc-1", 2)] * 2
+        with pytest.raises(InvalidType):
+            manager.add_memory("tea", "long_term", {"page": 2}, {"page": 3})
+
     def test_lists_take_an_offset(self, manager: MemoryManager) -> None:
         for number in range(3):
             memory = manager.add_memory(f"tea number {number}", user="ann")
@@ -147,6 +191,28 @@ class TestLists:
         assert manager.conflicts(user="ann", limit=1, offset=1) == []
         assert manager.get_knowledge_sources(limit=1, offset=0) == []
         assert manager.get_sessions(limit=1, offset=1) == []
-        for call in (manager.receipts, manager.facts, manager.conflicts, manager.get_knowledge_sources):
+        for number in range(3):
+            manager.add_memory(f"tea {number}", agent=f"a{number}", session=f"s{number}", user=f"u{number}")
+            manager.save_execution_record("a", {"status": f"s{number}"})
+        memories = manager.list_memories(user=ANY)
+        manager.add_memory_association(memories[-3].id, memories[-2].id, user=ANY)
+        manager.add_memory_association(memories[-3].id, memories[-1].id, user=ANY)
+        related = manager.get_related_memories(memories[-3].id, user=ANY)
+        assert manager.get_related_memories(memories[-3].id, user=ANY, limit=1, offset=1) == related[1:]
+        for newest_first in (False, True):
+            listed = manager.list_memories(user=ANY, newest_first=newest_first)
+            for offset in range(len(listed) + 1):
+                page = manager.list_memories(2, user=ANY, newest_first=newest_first, offset=offset)
+                assert page == listed[offset : offset + 2]
+        assert [each.status for each in manager.get_execution_records(limit=1, offset=1)] == ["s1"]
+        assert [each.name for each in manager.agents(user=ANY, limit=2, offset=1)] == ["a1", "a2"]
+        assert [each.name for each in manager.sessions(user=ANY, offset=2)] == ["s2"]
+        assert [each.user for each in manager.users(2, 1)] == ["u0", "u1"]
+        for call in (
+            *(manager.receipts, manager.facts, manager.conflicts, manager.get_knowledge_sources, manager.users),
+            *(manager.agents, manager.sessions, manager.list_memories, manager.get_execution_records),
+        ):
             with pytest.raises(InvalidInput):
                 call(offset=-1)
+            with pytest.raises(InvalidType):
+                call(offset="1")  # type: ignore[arg-type]

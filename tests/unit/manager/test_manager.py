@@ -623,7 +623,7 @@ def test_users_agents_and_sessions_are_listed_who_have_only_talked(tmp_path: Pat
         assert [(each.name, each.memories) for each in manager.agents(user=ANY)] == [("a", 1), ("b", 0), ("c", 0)]
         assert [(each.name, each.memories) for each in manager.sessions(user="ann")] == [("s1", 1), ("s3", 0)]
         assert [each.user for each in manager.users(1)] == ["ann"]
-        assert [each.user for each in manager.users(5, "ann")] == ["bob"]
+        assert [each.user for each in manager.users(5, 1)] == ["bob"]
         ann = manager.users()[0]
         assert ann.last_active == max(each.last_active for each in manager.agents(user="ann"))
 
@@ -634,7 +634,7 @@ def test_users_lists_who_has_memories_in_pages(tmp_path: Path) -> None:
         for user, count in (("cy", 1), ("ann", 3), ("bob", 2)):
             manager.remember([f"fact {n} of {user}" for n in range(count)], user=user)
         assert [(each.user, each.memories) for each in manager.users()] == [("ann", 3), ("bob", 2), ("cy", 1)]
-        assert [each.user for each in manager.users(1, "ann")] == ["bob"]
+        assert [each.user for each in manager.users(1, 1)] == ["bob"]
         assert all(each.last_active.tzinfo for each in manager.users())
         with pytest.raises(InvalidInput):
             manager.users(0)

@@ -12,7 +12,7 @@ from memoranda.server.requests import (
     ClearSessionRequest,
     EndedSessionsQuery,
     ExecutionRequest,
-    LimitQuery,
+    HistoryQuery,
     NamesQuery,
     OpenSessionRequest,
     SaveValueRequest,
@@ -29,8 +29,8 @@ SessionId = Annotated[str, Path(pattern="^[0-9a-f]{1,64}$", description="The id 
 @routes.post("/sessions", status_code=201)
 async def open_session(request: OpenSessionRequest, caller: Writer) -> OpenedSession:
     """Open a session of a workflow; it ends on request, or when it is not used for a while."""
-    summary = await caller.services.sessions.open(caller.memory, request)
-    return OpenedSession(summary.session_id, summary.workflow_id, dict(request.metadata or {}), request.auto_cleanup)
+    opened = await caller.services.sessions.open(caller.memory, request)
+    return OpenedSession(opened.session_id, opened.workflow_id, opened.metadata, opened.auto_cleanup, opened.started_at)
 
 
 @routes.get("/sessions")
@@ -55,7 +55,7 @@ async def clear_session(request: ClearSessionRequest, caller: Writer) -> CountRe
 async def list_session_names(query: Annotated[NamesQuery, Query()], caller: Reader) -> list[NameActivity]:
     """Return the sessions that have memories and how many, in the order of their names."""
     user = caller.read_user(query)
-    return await caller.memory.sessions(query.limit, query.after, agent=query.agent, user=user)
+    return await caller.memory.sessions(query.limit, query.offset, agent=query.agent, user=user)
 
 
 @routes.get("/sessions/{session_id}")
@@ -96,7 +96,7 @@ async def add_session_message(session_id: SessionId, request: SessionMessageRequ
 
 @routes.get("/sessions/{session_id}/messages")
 async def get_session_messages(
-    session_id: SessionId, query: Annotated[LimitQuery, Query()], caller: Reader
+    session_id: SessionId, query: Annotated[HistoryQuery, Query()], caller: Reader
 ) -> list[SessionMessage]:
     """Return the latest messages of all agents, oldest first."""
     async with caller.services.sessions.use(caller.principal.tenant, caller.memory, session_id) as session:

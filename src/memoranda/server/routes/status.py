@@ -33,13 +33,13 @@ async def get_stats(caller: Reader) -> Stats:
 @routes.get("/users")
 async def list_users(query: Annotated[UsersQuery, Query()], caller: Admin) -> list[UserActivity]:
     """Return who has memories and how many, in the order of their names."""
-    return await caller.memory.users(query.limit, query.after)
+    return await caller.memory.users(query.limit, query.offset)
 
 
 @routes.get("/agents")
 async def list_agents(query: Annotated[NamesQuery, Query()], caller: Reader) -> list[NameActivity]:
     """Return the agents that have memories and how many, in the order of their names."""
-    return await caller.memory.agents(query.limit, query.after, user=caller.read_user(query))
+    return await caller.memory.agents(query.limit, query.offset, user=caller.read_user(query))
 
 
 @routes.get("/health")

@@ -19,7 +19,7 @@ from memoranda.server.requests import (
     CleanupRequest,
     ForgetRequest,
     Name,
-    ReceiptsQuery,
+    NamesQuery,
     UpkeepRequest,
     VerifyReceiptRequest,
 )
@@ -50,7 +50,7 @@ async def forget(request: ForgetRequest, caller: Writer) -> ForgetReceipt:
 
 
 @routes.get("/receipts")
-async def receipts(query: Annotated[ReceiptsQuery, Query()], caller: Reader) -> list[ForgetReceipt]:
+async def receipts(query: Annotated[NamesQuery, Query()], caller: Reader) -> list[ForgetReceipt]:
     """Return the receipts of what was forgotten, newest first; names in them are pseudonyms."""
     return await caller.memory.receipts(user=caller.read_user(query), limit=query.limit, offset=query.offset)
 

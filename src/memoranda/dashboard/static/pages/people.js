@@ -28,11 +28,11 @@ import { ForgetDialog } from "./memory.js";
 
 export function PeoplePage() {
   const admin = useCan("admin");
-  const [after, setAfter] = useState([""]);
+  const [offset, setOffset] = useState(0);
   const [name, setName] = useState("");
   const users = useLoad(
-    () => (admin ? get("/v1/users", { limit: 100, after: after[after.length - 1] }) : Promise.resolve(null)),
-    [admin, after.length],
+    () => (admin ? get("/v1/users", { limit: 100, offset }) : Promise.resolve(null)),
+    [admin, offset],
   );
   const open = (event) => {
     event.preventDefault();
@@ -46,15 +46,15 @@ export function PeoplePage() {
       data === null
         ? html`<${Empty} icon="key" title="Your key cannot list people">Name one above. Listing everybody needs a key with the admin scope.<//>`
         : !data.length
-          ? html`<${Empty} icon="people" title=${after.length > 1 ? "That is all" : "Nobody yet"}>Memories with a <code>user</code> appear here.<//>`
+          ? html`<${Empty} icon="people" title=${offset ? "That is all" : "Nobody yet"}>Memories with a <code>user</code> appear here.<//>`
           : html`<div class="people" onKeyDown=${moveFocus}>
             ${data.map((one) => html`<a class="card person" data-row href=${`#/people/${encodeURIComponent(one.user)}`}>
             <span class="avatar" aria-hidden="true">${initials(one.user)}</span><span class="person-text">
             <b dir="auto">${nameOf(one.user, 60)}</b><span class="muted">
             ${plural(one.memories, "memory", "memories")} · <${Time} at=${one.last_active} /></span></span></a>`)}
             </div>
-      <div class="actions pager">${after.length > 1 && html`<button class="button" onClick=${() => setAfter(after.slice(0, -1))}>
-        <${Icon} name="back" />Back</button>`}${data.length === 100 && html`<button class="button" onClick=${() => setAfter([...after, data[99].user])}>More<${Icon} name="arrow" />
+      <div class="actions pager">${offset > 0 && html`<button class="button" onClick=${() => setOffset(offset - 100)}>
+        <${Icon} name="back" />Back</button>`}${data.length === 100 && html`<button class="button" onClick=${() => setOffset(offset + 100)}>More<${Icon} name="arrow" />
         </button>`}</div>`}<//><//>`;
 }
 

@@ -1,0 +1,230 @@
+"""How a call of the client is made: the signature of the embedded manager's method, and its arguments as JSON."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import json
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+from typing import Any, Concatenate, Final, Generic, ParamSpec, TypeAlias, TypeVar
+
+from memoranda.client.responses import deserialize
+from memoranda.errors import InvalidInput, InvalidType
+from memoranda.messages.message import as_message, as_text, is_vendor_object
+from memoranda.types import ANY, AnyUser, Progress
+from memoranda.validation import make_filter
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Arguments: TypeAlias = dict[str, Any]
+"""The arguments of a call by parameter name, with the defaults of those left out."""
+_KINDS: Final[dict[str, tuple[tuple[type, ...], str]]] = {
+    "str": ((str,), "a string"),
+    "int": ((int,), "a whole number"),
+    "float": ((float, int), "a number"),
+    "bool": ((bool,), "True or False"),
+    "datetime": ((datetime,), "a datetime"),
+    "AnyUser": ((AnyUser,), ""),
+    "None": ((type(None),), ""),
+}
+"""The types of parameters that are checked before a call is sent, by their annotation, and their names in errors."""
+_signature = functools.cache(inspect.signature)
+
+
+@dataclass(frozen=True, slots=True)
+class HttpCall(Generic[R]):
+    """A request that has not been sent, and how to read its response."""
+
+    method: str
+    path: str
+    parse: Callable[[Any], R]
+    body: bytes | None = None
+    params: Mapping[str, str | int] | None = None
+    progress: Progress | None = None
+    total: int = 0
+
+    @property
+    def writes(self) -> bool:
+        return self.method != "GET"
+
+    def report(self, done: int) -> None:
+        if self.progress is not None:
+            self.progress(done, self.total)
+
+    def result(self, response: Any) -> R:
+        value = self.parse(response)
+        self.report(self.total)
+        return value
+
+
+Calls: TypeAlias = Generator[HttpCall[R], R, R]
+"""Several calls that depend on each other: each is sent, and its result or its error goes back in."""
+
+
+def derive_from(
+    method: Callable[Concatenate[Any, P], R],
+) -> Callable[[Callable[[Arguments], HttpCall[R]]], Callable[P, HttpCall[R]]]:
+    """Give a function that builds a call the signature and, unless it has its own, the docstring of a method."""
+
+    def decorate(build: Callable[[Arguments], HttpCall[R]]) -> Callable[P, HttpCall[R]]:
+        @functools.wraps(method)
+        def make_call(*args: P.args, **kwargs: P.kwargs) -> HttpCall[R]:
+            return build(bind_arguments(method, *args, **kwargs))
+
+        make_call.__doc__ = build.__doc__ or method.__doc__
+        return make_call
+
+    return decorate
+
+
+def derive_calls_from(
+    method: Callable[Concatenate[Any, P], R],
+) -> Callable[[Callable[[Arguments], Calls[R]]], Callable[P, Calls[R]]]:
+    """Give a function that yields several calls the signature and the docstring of a method."""
+
+    def decorate(build: Callable[[Arguments], Calls[R]]) -> Callable[P, Calls[R]]:
+        @functools.wraps(method)
+        def make_calls(*args: P.args, **kwargs: P.kwargs) -> Calls[R]:
+            return build(bind_arguments(method, *args, **kwargs))
+
+        return make_calls
+
+    return decorate
+
+
+def endpoint(
+    method: Callable[Concatenate[Any, P], R], http_method: str, path: str, parse: Callable[[Any], R]
+) -> Callable[P, HttpCall[R]]:
+    """Return a function that turns the arguments of a method into its call, unchanged.
+
+    Args:
+        method: The method of the embedded manager.
+        http_method: The HTTP method.
+        path: The path; `{memory_id:d}` stands for that argument.
+        parse: Reads the result from the JSON of the response.
+    """
+    return derive_from(method)(lambda arguments: build_call(http_method, path, parse, arguments))
+
+
+def bind_arguments(method: Callable[..., object], /, *args: object, **kwargs: object) -> Arguments:
+    """Return the arguments by parameter name, without `self`.
+
+    Texts, numbers, times and flags are checked here: a URL would carry a number or a list as the text of it.
+    """
+    signature = _signature(method)
+    bound = signature.bind(None, *args, **kwargs)
+    bound.apply_defaults()
+    arguments = dict(list(bound.arguments.items())[1:])
+    for name, value in arguments.items():
+        _check_type(name, value, signature.parameters[name].annotation)
+    return arguments
+
+
+def _check_type(name: str, value: object, annotation: object) -> None:
+    kinds = [_KINDS.get(each) for each in str(annotation).split(" | ")]
+    known = [kind for kind in kinds if kind is not None]
+    if isinstance(value, AnyUser) or len(known) < len(kinds) or any(type(value) in types for types, _ in known):
+        return
+    is_flag = isinstance(value, bool)
+    if is_flag or not any(isinstance(value, types) for types, _ in known):
+        wanted = " or ".join(words for _, words in known if words)
+        raise InvalidType(f"{name} must be {wanted}, not {type(value).__name__}")
+
+
+def build_call(
+    http_method: str, path: str, parse: Callable[[Any], R], arguments: Arguments, *, total: int = 0
+) -> HttpCall[R]:
+    """Return the call for these arguments: in the query string of a GET, else in the body.
+
+    Args:
+        http_method: The HTTP method.
+        path: The path; `{memory_id:d}` stands for that argument.
+        parse: Reads the result from the JSON of the response.
+        arguments: The arguments by parameter name.
+        total: What to report to `progress` when the call is done.
+    """
+    progress = arguments.pop("progress", None)
+    if "{memory_id" in path:
+        path = path.format(memory_id=arguments.pop("memory_id"))
+    arguments = to_server_arguments(arguments)
+    if http_method == "GET":
+        return HttpCall(http_method, path, parse, params=encode_query(arguments))
+    return HttpCall(http_method, path, parse, encode_body(arguments), progress=progress, total=total)
+
+
+def to_server_arguments(arguments: Arguments) -> Arguments:
+    """Return the arguments as the server expects them; filters are validated as in the embedded manager."""
+    converted = dict(arguments)
+    if "query" in arguments:
+        converted["query"] = as_text(arguments["query"])
+    if "where" in arguments:
+        name = "memory_types" if "memory_types" in arguments else "types"
+        make_filter(arguments["where"], arguments[name])
+        types = arguments[name]
+        converted[name] = [types] if isinstance(types, str) else to_list(types)
+    if arguments.get("user") is ANY:
+        converted |= {"user": None, "all_users": True}
+    return converted
+
+
+def parse_as(kind: type[R]) -> Callable[[Any], R]:
+    """Return a function that reads a response as a value of this type."""
+    return lambda response: deserialize(kind, response)
+
+
+def parse_field(name: str) -> Callable[[Any], Any]:
+    """Return a function that reads one field of a response."""
+    return lambda response: response[name]
+
+
+def encode_body(values: Mapping[str, object], *, nullable: str | None = None) -> bytes:
+    """Return the values that are not None as a JSON body; the one named `nullable` may be None."""
+    kept = {key: value for key, value in values.items() if value is not None or key == nullable}
+    return b"{%s}" % b", ".join(json.dumps(name).encode() + b": " + _encode(name, kept[name]) for name in kept)
+
+
+def _encode(name: str, value: object) -> bytes:
+    try:
+        return json.dumps(value, default=_to_plain, ensure_ascii=False, allow_nan=False).encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise InvalidInput(f"{name} holds a lone surrogate: not valid Unicode ({error.reason})") from error
+    except InvalidType as error:
+        raise InvalidType(f"{name}: {error}") from error
+    except (ValueError, TypeError, RecursionError) as error:
+        raise InvalidInput(f"{name} cannot be sent as JSON: {error}") from error
+
+
+def encode_query(values: Mapping[str, object]) -> dict[str, str | int]:
+    """Return the values that are not None as query parameters."""
+    return {key: _to_parameter(value) for key, value in values.items() if value is not None}
+
+
+def to_list(values: object) -> object:
+    return list(values) if isinstance(values, Sequence) and not isinstance(values, str | bytes) else values
+
+
+def _to_parameter(value: object) -> str | int:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, datetime):
+        return value.isoformat()
+    return value if isinstance(value, int) else str(value)
+
+
+def _to_plain(value: object) -> object:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if is_vendor_object(value):
+        return as_message(value).to_dict()
+    if isinstance(value, AnyUser):
+        raise InvalidInput("a memory belongs to one user, or to none: ANY is for reading")
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):
+        return list(value)
+    raise InvalidType(f"{type(value).__name__} cannot be sent as JSON: convert it first")
