@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from memoranda.errors import InvalidInput, InvalidType
 from memoranda.manager.recall import RecallMethods
+from memoranda.records import ResultList
 from memoranda.text import clean_text
 from memoranda.types import JSON, AnyUser, Association, Hit, Memory, MemoryType, Progress, Related
 from memoranda.validation import (
@@ -113,7 +114,8 @@ class MemoryMethods(RecallMethods):
             at=at,
             ttl=ttl,
         )
-        return self._components.memories.add(check_texts(contents, "contents"), options, check_progress(progress))
+        texts = check_texts(contents, "contents")
+        return ResultList(self._components.memories.add(texts, options, check_progress(progress)), "memory")
 
     def get(
         self,
@@ -220,14 +222,17 @@ class MemoryMethods(RecallMethods):
         """
         scope, start = self._scope(agent, user, session), check_cursor(after, "after")
         filters = replace(make_filter(where, types), quarantined=bool(quarantined))
-        return self._components.memories.page(
-            scope,
-            filters,
-            check_limit(limit),
-            start,
-            as_of=check_optional_datetime(as_of, "as_of"),
-            known_at=check_optional_datetime(known_at, "known_at"),
-            newest_first=bool(newest_first),
+        return ResultList(
+            self._components.memories.page(
+                scope,
+                filters,
+                check_limit(limit),
+                start,
+                as_of=check_optional_datetime(as_of, "as_of"),
+                known_at=check_optional_datetime(known_at, "known_at"),
+                newest_first=bool(newest_first),
+            ),
+            "memory",
         )
 
     def release(
@@ -286,7 +291,7 @@ class MemoryMethods(RecallMethods):
             query, agent=agent, user=user, session=session, types=memory_types, where=where, limit=limit
         )
         self._components.open().vectors.attach_stored([hit.memory for hit in found])
-        return list(found)
+        return ResultList(found, "hit")
 
     def search_memory(
         self,
@@ -354,8 +359,9 @@ class MemoryMethods(RecallMethods):
             agent, user: The scope.
         """
         kind = check_name(relationship_type, "relationship_type")
-        return self._components.memories.related(
-            self._scope(agent, user), check_id(memory_id, "memory_id"), kind, depth
+        return ResultList(
+            self._components.memories.related(self._scope(agent, user), check_id(memory_id, "memory_id"), kind, depth),
+            "related memory",
         )
 
     def cleanup_old_memories(
