@@ -42,7 +42,9 @@ def _check_question(text: str) -> str:
 Query = Annotated[str, typer.Argument(help="The question, in plain words.", callback=_check_question)]
 MemoryId = Annotated[int, typer.Argument(help="Id of the memory.")]
 Limit = Annotated[int, typer.Option("--limit", "-n", help="Maximum number of results.")]
-Kinds = Annotated[list[str] | None, typer.Option("--type", "-t", help="Only this memory type; can be repeated.")]
+Kinds = Annotated[
+    list[str] | None, typer.Option("--type", "-t", metavar="TYPE", help="Only this memory type; can be repeated.")
+]
 TIME: Final = "TIME"
 Now = Annotated[
     datetime | None,
