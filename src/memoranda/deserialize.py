@@ -26,8 +26,6 @@ def _converter(kind: Any) -> _Converter:
         return _dataclass_converter(kind)
     if isinstance(kind, type) and issubclass(kind, Enum):
         return kind
-    if isinstance(kind, type) and issubclass(kind, list):
-        return _list_converter(kind)
     if kind is datetime:
         return datetime.fromisoformat
     if kind is Path:
@@ -46,12 +44,6 @@ def _generic_converter(origin: Any, args: tuple[Any, ...]) -> _Converter:
         convert = _converter(next(arg for arg in args if arg is not type(None)))
         return lambda value: None if value is None else convert(value)
     return lambda value: value
-
-
-def _list_converter(kind: Any) -> _Converter:
-    """Convert to a class of its own for a list, such as `class FactList(list[Fact])`."""
-    convert = _converter(kind.__orig_bases__[0])
-    return lambda values: kind(convert(values))
 
 
 def _dataclass_converter(kind: type) -> _Converter:

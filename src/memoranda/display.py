@@ -22,6 +22,8 @@ _LINE: Final = 110
 """How long the fields in a repr may be together; the rest is left out."""
 _LISTED: Final = 20
 """How many items of a field are printed, a line each."""
+_ROWS: Final = 100
+"""How many results of a list are in its table."""
 _CONTROLS: Final = re.compile("[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 _REASONS: Final = {
     "lexical": "its words",
@@ -49,7 +51,7 @@ def one_line(text: object, length: int = _SHORT) -> str:
 
 def plural(count: int, one: str, many: str | None = None) -> str:
     """Return a count with its noun: "1 memory", "2 memories"."""
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
+    return f"{count:,} {one if count == 1 else many or re.sub('(?<![aeou])y$', 'ie', one) + 's'}"
 
 
 def day_of(moment: datetime | None) -> str:
@@ -212,20 +214,8 @@ class Shown:
     def _repr_html_(self) -> str:
         return html_record(self)
 
-
-class ShownRecall(Shown):
-    """Gives a recall its repr, its text and its table."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return recall_repr(self)
-
-    def __str__(self) -> str:
-        return recall_text(self)
-
-    def _repr_html_(self) -> str:
-        return recall_html(self)
+    def _row(self) -> dict[str, object]:
+        return {_words(name): _html_text(item) for name, item in _set_fields(self)}
 
 
 def memory_repr(memory: Any) -> str:
@@ -348,17 +338,8 @@ def hit_notes(hit: Any) -> list[str]:
 
 def recall_html(recall: Any) -> str:
     """Return what was found as a table for a notebook."""
-    rows: list[Sequence[object]] = [
-        (
-            n,
-            " ".join([hit.content, *hit_notes(hit)]),
-            day_of(hit.memory.valid_from),
-            who(hit.memory),
-            f"{hit.score:.2f}",
-        )
-        for n, hit in enumerate(recall.hits, 1)
-    ] or [("", "no hits", "", "", "")]
-    return html_table(f"{recall.query} ({_found(recall)})", ("", "memory", "when", "who", "score"), rows)
+    rows = [{"": n} | hit_row(hit) for n, hit in enumerate(recall.hits, 1)]
+    return _rows_html(f"{recall.query} ({_found(recall)})", rows or [{"": "no hits"}])
 
 
 def outcomes_text(outcomes: Any) -> str:
@@ -381,15 +362,10 @@ def outcomes_repr(outcomes: Any) -> str:
 def outcomes_html(outcomes: Any) -> str:
     """Return how each write ended as a table for a notebook."""
     rows = [
-        (
-            each.status,
-            "" if each.memory is None else each.memory.id,
-            each.memory.content if each.memory else "",
-            each.reason,
-        )
+        {"status": each.status} | (memory_row(each.memory) if each.memory else {}) | {"reason": each.reason}
         for each in outcomes
     ]
-    return html_table(outcomes_repr(outcomes), ("status", "id", "memory", "reason"), rows)
+    return _rows_html(outcomes_repr(outcomes), rows)
 
 
 def fact_text(fact: Any) -> str:
@@ -410,47 +386,74 @@ def conflict_text(conflict: Any) -> str:
     return f"{conflict.slot}: " + " / ".join(f"{one_line(_value(each))} ({each.trust})" for each in conflict.values)
 
 
-def facts_repr(facts: Any) -> str:
-    """Return how many facts there are, and the first of them."""
-    return _list_repr(facts, plural(len(facts), "fact"))
+def list_repr(items: Any, noun: str) -> str:
+    """Return how many results there are, and the first of them."""
+    first = "; ".join(one_line(_line(each)) for each in items[:_MANY])
+    return f"<{plural(len(items), noun)}{': ' if first else ''}{first}{'; …' if len(items) > _MANY else ''}>"
 
 
-def conflicts_repr(conflicts: Any) -> str:
-    """Return how many conflicts there are, and the first of them."""
-    return _list_repr(conflicts, plural(len(conflicts), "conflict"))
+def list_text(items: Any, noun: str) -> str:
+    """Return one line for each result, or that there are none."""
+    return "\n".join(map(_line, items)) or f"no {plural(0, noun)[2:]}"
 
 
-def _list_repr(items: Any, count: str) -> str:
-    first = "; ".join(one_line(each) for each in items[:_MANY])
-    return f"<{count}{': ' if first else ''}{first}{'; …' if len(items) > _MANY else ''}>"
+def list_html(items: Any, noun: str) -> str:
+    """Return results as a table for a notebook: a row for each of the first ones."""
+    left_out = f", the first {_ROWS} of them" if len(items) > _ROWS else ""
+    return _rows_html(plural(len(items), noun) + left_out, [each._row() for each in items[:_ROWS]])
 
 
-def lines_text(items: Any) -> str:
-    """Return one line for each item, or that there are none."""
-    return "\n".join(map(str, items)) or repr(items)[1:-1].replace("0", "no", 1)
+def _rows_html(title: str, rows: Sequence[Mapping[str, object]]) -> str:
+    columns = tuple(dict.fromkeys(column for row in rows for column in row))
+    return html_table(title, columns, ([row.get(column, "") for column in columns] for row in rows))
 
 
-def facts_html(facts: Any) -> str:
-    """Return facts as a table for a notebook."""
-    rows = [
-        (
-            each.slot,
-            _value(each),
-            day_of(each.since),
-            each.speaker or each.source or each.trust,
-            ", ".join(map(_value, each.replaced)),
-            ", ".join(map(_value, each.disputed_by)),
-        )
-        for each in facts
-    ]
-    columns = ("slot", "value", "since", "from", "before", "disputed by")
-    return html_table(plural(len(rows), "fact"), columns, rows)
+def memory_row(memory: Any) -> dict[str, object]:
+    """Return a memory as a row of a table of several."""
+    said = {"id": memory.id, "memory": memory.content, "when": day_of(memory.valid_from), "who": who(memory)}
+    return said if memory.user in (None, said["who"]) else said | {"user": memory.user}
 
 
-def conflicts_html(conflicts: Any) -> str:
-    """Return conflicts as a table for a notebook."""
-    rows = [(each.slot, _value(value), day_of(value.since), value.trust) for each in conflicts for value in each.values]
-    return html_table(plural(len(conflicts), "conflict"), ("slot", "value", "since", "trust"), rows)
+def hit_row(hit: Any) -> dict[str, object]:
+    """Return a hit as a row of a table of several."""
+    notes = {"notes": "; ".join(hit_notes(hit))} if hit_notes(hit) else {}
+    return {"score": f"{hit.score:.2f}"} | memory_row(hit.memory) | notes
+
+
+def fact_row(fact: Any) -> dict[str, object]:
+    """Return a fact as a row of a table of several."""
+    row = {"slot": fact.slot, "value": _value(fact), "since": day_of(fact.since)}
+    row["from"] = fact.speaker or fact.source or fact.trust
+    more = {"before": fact.replaced, "disputed by": fact.disputed_by}
+    return row | {name: ", ".join(map(_value, values)) for name, values in more.items() if values}
+
+
+def conflict_row(conflict: Any) -> dict[str, object]:
+    """Return a conflict as a row of a table of several."""
+    return {"slot": conflict.slot, "values": conflict_text(conflict).partition(": ")[2]}
+
+
+def arm_text(score: Any) -> str:
+    """Return in plain words what one arm of the search or one boost did for a memory."""
+    return f"{score.gain:+.2f} {reason_name(score.arm)} (rank {score.rank:,}, score {score.score:.2f})"
+
+
+def arm_row(score: Any) -> dict[str, object]:
+    """Return what one arm or boost did as a row of a table of several."""
+    return {
+        "gain": f"{score.gain:+.2f}",
+        "by": reason_name(score.arm),
+        "rank": score.rank,
+        "score": f"{score.score:.2f}",
+    }
+
+
+def activity_text(activity: Any) -> str:
+    """Return a user, agent, session or namespace in one line, with how much it has and since when nothing changed."""
+    name, count = (getattr(activity, each.name) for each in fields(activity)[:2])
+    shown = name if isinstance(name, str) else "/".join(name)
+    what = plural(count, "item" if name is not shown else "memory")
+    return f"{one_line(shown, _LONG)}: {what}, last active {day_of(activity.last_active)}"
 
 
 def context_repr(context: Any) -> str:

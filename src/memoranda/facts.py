@@ -51,7 +51,7 @@ class Fact(Record):
     """What less trusted sources said later."""
 
     _aliases = ("slot",)
-    __repr__, __str__ = display.fact_repr, display.fact_text
+    __repr__, __str__, _row = display.fact_repr, display.fact_text, display.fact_row
 
     @property
     def slot(self) -> str:
@@ -69,27 +69,9 @@ class FactConflict(Record):
     """The most trusted one first."""
 
     _aliases = ("slot",)
-    __str__ = display.conflict_text
+    __str__, _row = display.conflict_text, display.conflict_row
 
     @property
     def slot(self) -> str:
         """The name of the slot, which `history` takes."""
         return f"{self.subject}/{self.attribute}"
-
-
-class FactList(list[Fact]):
-    """Facts as `facts` returns them: a list that prints as one line for each, and is a table in a notebook."""
-
-    __slots__ = ()
-    __repr__ = display.facts_repr
-    __str__ = display.lines_text
-    _repr_html_ = display.facts_html
-
-
-class ConflictList(list[FactConflict]):
-    """Conflicts as `conflicts` returns them: a list that prints as one line for each, and is a table in a notebook."""
-
-    __slots__ = ()
-    __repr__ = display.conflicts_repr
-    __str__ = display.lines_text
-    _repr_html_ = display.conflicts_html

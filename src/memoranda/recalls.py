@@ -7,7 +7,7 @@ from datetime import datetime
 
 from memoranda import display
 from memoranda.records import Record
-from memoranda.types import JSON, Hit, Recall
+from memoranda.types import JSON, ArmScore, Hit, Recall
 
 
 class Context(str):
@@ -42,6 +42,21 @@ class Context(str):
         self.hits, self.left_out, self.tokens = hits, left_out, tokens
         self.recall_id, self.answerable, self.degraded = recall_id, answerable, degraded
         return self
+
+
+class Why(tuple[ArmScore, ...]):
+    """What each arm and boost did for one hit, as `why` returns it: a tuple that prints in plain words."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return display.list_repr(self, "signal")
+
+    def __str__(self) -> str:
+        return display.list_text(self, "signal")
+
+    def _repr_html_(self) -> str:
+        return display.list_html(self, "signal")
 
 
 @dataclass(frozen=True, slots=True, repr=False)

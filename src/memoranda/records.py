@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from memoranda import display
 
+_T = TypeVar("_T")
 _PLAIN = frozenset((str, int, float, bool, type(None)))
 
 
@@ -86,6 +87,30 @@ class SummaryRecord(DictRecord):
     __getitem__ = Record.__getitem__
     __contains__ = Record.__contains__
     get = Record.get
+
+
+class ResultList(list[_T]):
+    """The results of one call: a list that prints a line for each, and is a table in a notebook.
+
+    Args:
+        results: Values that have a text and a row of their own.
+        noun: What one of them is called, such as "memory".
+    """
+
+    __slots__ = ("_noun",)
+
+    def __init__(self, results: Iterable[_T] = (), noun: str = "result") -> None:
+        super().__init__(results)
+        self._noun = noun
+
+    def __repr__(self) -> str:
+        return display.list_repr(self, self._noun)
+
+    def __str__(self) -> str:
+        return display.list_text(self, self._noun)
+
+    def _repr_html_(self) -> str:
+        return display.list_html(self, self._noun)
 
 
 def _to_plain(value: Any) -> Any:

@@ -266,6 +266,8 @@ class UserActivity(DictRecord):
     last_active: datetime
     """When the latest memory or message was stored."""
 
+    __str__ = display.activity_text
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class NameActivity(DictRecord):
@@ -276,6 +278,8 @@ class NameActivity(DictRecord):
     """Memories of every type that have not expired, archived ones too."""
     last_active: datetime
     """When the latest memory or message was stored."""
+
+    __str__ = display.activity_text
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -23,7 +23,6 @@ Clock: TypeAlias = Callable[[], datetime]
 Progress: TypeAlias = Callable[[int, int], None]
 """Called with (done, total) during long work."""
 
-
 _TRUST_RANKS: Final = {"user": 4, "system": 4, "assistant": 3, "tool": 2, "document": 2, "model": 1}
 """Whose word counts more: the user's, an agent's own note, a tool, document or web page, a model's inference."""
 
@@ -136,7 +135,7 @@ class Memory(_WithEmbedding, Record):
     """When its text or another of its fields was last changed; None when never."""
 
     _aliases = ("memory_type", "timestamp", "importance_score", "created_at", "updated_at", "evidence", "embedding")
-    __repr__, __str__ = display.memory_repr, display.memory_text
+    __repr__, __str__, _row = display.memory_repr, display.memory_text, display.memory_row
 
     @property
     def embedding(self) -> list[float] | None:
@@ -226,6 +225,8 @@ class ArmScore(Record):
     gain: float = 0.0
     """How far the score is above the mean, in standard deviations."""
 
+    __str__, _row = display.arm_text, display.arm_row
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Hit(SummaryRecord):
@@ -245,7 +246,7 @@ class Hit(SummaryRecord):
                 "agent_id")  # fmt: skip
     _plain = ("id", "content", "score", "similarity_score", "key", "value", "agent_id", "memory_type",
               "importance_score", "timestamp", "source", "session", "message_id", "metadata")  # fmt: skip
-    __repr__, __str__ = display.hit_repr, display.hit_text
+    __repr__, __str__, _row = display.hit_repr, display.hit_text, display.hit_row
     value = property(lambda self: self.memory.value)
     agent_id = property(lambda self: self.memory.agent)
 
@@ -392,7 +393,7 @@ class WhyNot(Record):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Recall(display.ShownRecall, Sequence[Hit]):
+class Recall(display.Shown, Sequence[Hit]):
     """The result of a `recall`: hits, best first, and information about the result itself."""
 
     hits: tuple[Hit, ...]
@@ -407,6 +408,7 @@ class Recall(display.ShownRecall, Sequence[Hit]):
     """Set when the call had `explain=True`."""
     head: int = 0
     """The number of the latest change in the store that the answer saw."""
+    __repr__, __str__, _repr_html_ = display.recall_repr, display.recall_text, display.recall_html
 
     def __len__(self) -> int:
         return len(self.hits)
@@ -489,9 +491,7 @@ class Outcomes(list[Outcome]):
         self.usage = usage
         self.failure = failure
 
-    __repr__ = display.outcomes_repr
-    __str__ = display.outcomes_text
-    _repr_html_ = display.outcomes_html
+    __repr__, __str__, _repr_html_ = display.outcomes_repr, display.outcomes_text, display.outcomes_html
 
 
 Operator: TypeAlias = Literal["eq", "ne", "in", "gt", "gte", "lt", "lte", "exists"]

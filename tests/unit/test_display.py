@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import copy
+import json
+import pickle
 import re
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
@@ -231,3 +234,58 @@ def test_repr_of_a_recall_shows_what_was_found(manager: MemoryManager) -> None:
     assert repr(recall).startswith("Recall('Where does Nora live?', 1 hit, answerable ")
     assert repr(recall).endswith(": 'I moved to Ghent.')")
     assert repr(recall[0]) == f"Hit({recall[0].score:.2f}, #{recall[0].id} 'I moved to Ghent.', Nora, 2026-02-03)"
+
+
+def test_each_list_of_results_prints_a_line_for_each_and_is_a_table(manager: MemoryManager) -> None:
+    manager.add_memory("Nora keeps bees.", user="nora", agent="helper", session="talk")
+    ids = [each.id for each in manager.list_memories(user="nora")]
+    manager.add_memory_association(ids[0], ids[1], "before", 0.5, user="nora")
+    manager.put(("drinks",), "tea", {"kind": "green"})
+    manager.add_knowledge("Tea is a drink.", source="tea.md")
+    manager.forget(ids.pop(), user="nora")
+    lists: dict[str, list[Any]] = {
+        "2 memories": manager.list_memories(user="nora"),
+        "1 hit": manager.search_memories("Where does Nora live?", user="nora"),
+        "1 related memory": manager.get_related_memories(ids[0], user="nora"),
+        "1 user": manager.users(),
+        "0 agents": manager.agents(user=memoranda.ANY),
+        "0 sessions": manager.sessions(user=memoranda.ANY),
+        "1 item": manager.search_items(("drinks",)),
+        "1 namespace": manager.namespaces(),
+        "1 document": manager.get_knowledge_sources(),
+        "1 receipt": manager.receipts(),
+        "0 messages": manager.get_conversation_history("nothing"),
+    }
+    for title, found in lists.items():
+        assert repr(found).startswith(f"<{title}"), repr(found)
+        assert len(repr(found)) <= 300
+        assert found == list(found)
+        assert not re.search(r"\b[A-Z]\w+\(|datetime", str(found)), str(found)
+        page = _Tags(found._repr_html_())  # type: ignore[attr-defined]
+        assert page.open == []
+        assert page.text.startswith(title)
+    assert str(lists["0 agents"]) == "no agents"
+    assert str(lists["1 user"]) == "nora: 2 memories, last active 2026-03-01"
+    assert str(lists["1 namespace"]) == "drinks: 1 item, last active 2026-03-01"
+    assert str(lists["2 memories"]).splitlines()[0] == f"I live in Hamburg. (Nora, 2026-01-05, #{ids[0]})"
+
+
+def test_list_of_results_is_copied_pickled_and_written_as_json_like_a_list(manager: MemoryManager) -> None:
+    users = manager.users()
+    assert json.loads(json.dumps(users))[0]["user"] == "nora"
+    for again in (copy.deepcopy(users), pickle.loads(pickle.dumps(users))):  # noqa: S301
+        assert again == users
+        assert repr(again) == repr(users)
+
+
+def test_why_says_in_plain_words_what_counted(manager: MemoryManager) -> None:
+    recall = manager.recall("Where does Nora live?", user="nora", limit=1)
+    why = manager.why(recall, recall[0].id)
+    assert why == recall[0].why
+    assert repr(why).startswith("<1 signal: +")
+    assert all(
+        re.fullmatch(r"[+-]\d+\.\d\d [a-z ]+ \(rank \d+, score -?\d\.\d\d\)", line) for line in str(why).split("\n")
+    )
+    page = _Tags(why._repr_html_())  # type: ignore[attr-defined]
+    assert "its meaning" in page.text
+    assert "table" in page.tags

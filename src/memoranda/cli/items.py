@@ -38,7 +38,9 @@ def put_item(
     key: Key,
     value: Annotated[str, typer.Argument(help="The value as JSON, or a text that does not look like JSON.")],
     ttl: Annotated[float | None, typer.Option(help="Seconds until it expires. Default: never.")] = None,
-    index: Annotated[list[str] | None, typer.Option(help="Search only this field; can be repeated.")] = None,
+    index: Annotated[
+        list[str] | None, typer.Option(metavar="FIELD", help="Search only this field; can be repeated.")
+    ] = None,
     no_index: Annotated[bool, typer.Option("--no-index", help="Keep it out of searches and recall.")] = False,
 ) -> None:
     """Store a value. One that is there already is replaced."""

@@ -122,7 +122,9 @@ def upkeep(
     options: CommandOptions,
     policies: Annotated[
         list[str] | None,
-        typer.Option("--policy", help="Run only this policy, for example merge or fade; can be repeated."),
+        typer.Option(
+            "--policy", metavar="NAME", help="Run only this policy, for example merge or fade; can be repeated."
+        ),
     ] = None,
     delete: Annotated[
         bool, typer.Option("--delete", help="Also delete small talk and expired memories archived for 30 days.")

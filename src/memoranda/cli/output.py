@@ -195,6 +195,8 @@ def _cell(value: object) -> object:
         return ", ".join(f"{key}: {item}" for key, item in value.items())
     if isinstance(value, list | tuple | dict):
         return ", ".join(map(str, value))
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     return "" if value is None else value
 
 
@@ -219,8 +221,9 @@ def fields_table(fields: Iterable[tuple[str, object]]) -> RenderableType:
 
 
 def record_table(record: Record) -> RenderableType:
-    """Return one line for each field of a value object that is set."""
-    return fields_table([(name, record[name]) for name in list(record.keys()) if record[name] not in (None, {}, ())])
+    """Return one line for each field of a value object that is set; its notes are for the package itself."""
+    names = (name for name in list(record.keys()) if name != "notes" and record[name] not in (None, {}, ()))
+    return fields_table([(name, record[name]) for name in names])
 
 
 def memories_table(memories: Sequence[Memory], *, with_user: bool = False) -> RenderableType:

@@ -43,7 +43,9 @@ Query = Annotated[str, typer.Argument(help="The question, in plain words.", call
 MemoryId = Annotated[int, typer.Argument(help="Id of the memory.")]
 Limit = Annotated[int, typer.Option("--limit", "-n", help="Maximum number of results.")]
 Offset = Annotated[int, typer.Option(help="How many results to leave out at the beginning.")]
-Kinds = Annotated[list[str] | None, typer.Option("--type", "-t", help="Only this memory type; can be repeated.")]
+Kinds = Annotated[
+    list[str] | None, typer.Option("--type", "-t", metavar="TYPE", help="Only this memory type; can be repeated.")
+]
 TIME: Final = "TIME"
 Now = Annotated[
     datetime | None,

@@ -25,6 +25,7 @@ Hosts = Annotated[
     list[str] | None,
     typer.Option(
         "--allowed-host",
+        metavar="NAME",
         help="Another host name that clients may use; can be repeated. Default: MEMORY_SERVER_ALLOWED_HOSTS.",
     ),
 ]
@@ -41,6 +42,7 @@ Origins = Annotated[
     list[str] | None,
     typer.Option(
         "--allowed-origin",
+        metavar="URL",
         help="Web origin that may call the server, for example https://app.example; can be repeated. "
         "Default: MEMORY_SERVER_ALLOWED_ORIGINS.",
     ),

@@ -32,7 +32,7 @@ from memoranda.client.calls import (
     parse_field,
     to_server_arguments,
 )
-from memoranda.client.responses import deserialize
+from memoranda.client.responses import deserialize, parse_list
 from memoranda.client.transport import HttpTransport, sync_calls, sync_method
 from memoranda.conversation.conversations import ConversationCache
 from memoranda.conversation.memory import ConversationMemory
@@ -434,7 +434,9 @@ class SessionContext:
     )
     get_conversation_history = _method(
         Embedded.get_conversation_history,
-        lambda path, arguments: build_call("GET", f"{path}/messages", parse_as(list[SessionMessage]), arguments),
+        lambda path, arguments: build_call(
+            "GET", f"{path}/messages", parse_list(list[SessionMessage], "message"), arguments
+        ),
     )
     save_execution_record = _method(
         Embedded.save_execution_record,

@@ -27,16 +27,16 @@ from memoranda.client.calls import (
     parse_field,
     to_list,
 )
-from memoranda.client.responses import deserialize
+from memoranda.client.responses import deserialize, parse_context, parse_list, parse_outcomes
 from memoranda.errors import Conflict, InvalidInput, InvalidType
-from memoranda.facts import ConflictList, FactList
+from memoranda.facts import Fact, FactConflict
 from memoranda.items.base import Item, NamespaceActivity, check_values
 from memoranda.manager.items import ItemMethods
 from memoranda.manager.maintenance import UpkeepMethods
 from memoranda.manager.memories import MemoryMethods, split_source
 from memoranda.manager.workflows import ConversationMethods, ValueMethods, WorkflowMethods
 from memoranda.messages.message import CONVERTERS, as_text, is_message
-from memoranda.recalls import Context, Replay
+from memoranda.recalls import Replay
 from memoranda.receipts import ForgetReceipt
 from memoranda.results import (
     CleanupReport,
@@ -60,7 +60,6 @@ from memoranda.types import (
     Association,
     Hit,
     Memory,
-    Outcome,
     Outcomes,
     Recall,
     Related,
@@ -84,26 +83,8 @@ class Embedded(MemoryMethods, ItemMethods, ValueMethods, ConversationMethods, Wo
     """The methods of the embedded manager, for their signatures. `MemoryManager` itself would load the engine."""
 
 
-def _parse_outcomes(response: Any) -> Outcomes:
-    outcomes = deserialize(list[Outcome], response)
-    failure = next((outcome.queued for outcome in outcomes if outcome.queued), None)
-    return Outcomes(outcomes, failure=failure)
-
-
-def _parse_context(response: Any) -> Context:
-    return Context(
-        response["text"],
-        hits=deserialize(tuple[Hit, ...], response["hits"]),
-        left_out=response["left_out"],
-        tokens=response["tokens"],
-        recall_id=response["recall_id"],
-        answerable=response["answerable"],
-        degraded=tuple(response["degraded"]),
-    )
-
-
 def _parse_items(response: Any) -> list[Memory]:
-    return deserialize(list[Memory], response["items"])
+    return parse_list(list[Memory], "memory")(response["items"])
 
 
 def _parse_changed(response: Any) -> bool:
@@ -117,7 +98,7 @@ def _parse_nothing(_: object) -> None:
 recall = endpoint(Embedded.recall, "POST", "/v1/recall", parse_as(Recall))
 why_not = endpoint(Embedded.why_not, "POST", "/v1/why-not", parse_as(WhyNot))
 replay = endpoint(Embedded.replay, "POST", "/v1/replay", parse_as(Replay))
-context = endpoint(Embedded.context, "POST", "/v1/context", _parse_context)
+context = endpoint(Embedded.context, "POST", "/v1/context", parse_context)
 
 
 @derive_from(Embedded.remember)
@@ -129,7 +110,7 @@ def remember(arguments: Arguments) -> HttpCall[Outcomes]:
             f"content must be a text, a message or a list of them, not {type(content).__name__}; {CONVERTERS}"
         )
     arguments["content"] = to_list(content)
-    return build_call("POST", "/v1/remember", _parse_outcomes, arguments, total=1 if one else len(content))
+    return build_call("POST", "/v1/remember", parse_outcomes, arguments, total=1 if one else len(content))
 
 
 @derive_from(Embedded.add_memory)
@@ -145,14 +126,17 @@ def _to_written(arguments: Arguments) -> Arguments:
 
 
 get = endpoint(Embedded.get, "GET", "/v1/memories/{memory_id:d}", parse_as(Memory))
-search_memories = endpoint(Embedded.search_memories, "POST", "/v1/search", parse_as(list[Hit]))
-search_similar = endpoint(Embedded.search_similar, "POST", "/v1/search/similar", parse_as(list[Hit]))
+search_memories = endpoint(Embedded.search_memories, "POST", "/v1/search", parse_list(list[Hit], "hit"))
+search_similar = endpoint(Embedded.search_similar, "POST", "/v1/search/similar", parse_list(list[Hit], "hit"))
 add_memory_association = endpoint(Embedded.add_memory_association, "POST", "/v1/associations", parse_as(Association))
 get_related_memories = endpoint(
-    Embedded.get_related_memories, "GET", "/v1/memories/{memory_id:d}/related", parse_as(list[Related])
+    Embedded.get_related_memories,
+    "GET",
+    "/v1/memories/{memory_id:d}/related",
+    parse_list(list[Related], "related memory"),
 )
-facts = endpoint(Embedded.facts, "GET", "/v1/facts", parse_as(FactList))
-conflicts = endpoint(Embedded.conflicts, "GET", "/v1/conflicts", parse_as(ConflictList))
+facts = endpoint(Embedded.facts, "GET", "/v1/facts", parse_list(list[Fact], "fact"))
+conflicts = endpoint(Embedded.conflicts, "GET", "/v1/conflicts", parse_list(list[FactConflict], "conflict"))
 release = endpoint(Embedded.release, "POST", "/v1/memories/{memory_id:d}/release", parse_as(Memory))
 archive = endpoint(Embedded.archive, "POST", "/v1/memories/{memory_id:d}/archive", parse_as(Memory))
 restore = endpoint(Embedded.restore, "POST", "/v1/memories/{memory_id:d}/restore", parse_as(Memory))
@@ -198,7 +182,7 @@ def _update(arguments: Arguments) -> HttpCall[Memory]:
 def add_memories(arguments: Arguments) -> HttpCall[list[Memory]]:
     contents = arguments["contents"] = [as_text(each) for each in check_texts(arguments["contents"], "contents")]
     path = "/v1/memories/batch"
-    return build_call("POST", path, parse_as(list[Memory]), _to_written(arguments), total=len(contents))
+    return build_call("POST", path, parse_list(list[Memory], "memory"), _to_written(arguments), total=len(contents))
 
 
 def _delete_by_id(path: str, arguments: Arguments) -> HttpCall[int]:
@@ -226,18 +210,20 @@ def search_memory(arguments: Arguments) -> HttpCall[list[Hit]]:
 
 cleanup_old_memories = endpoint(Embedded.cleanup_old_memories, "POST", "/v1/upkeep/cleanup", parse_as(CleanupReport))
 get_stats = endpoint(Embedded.get_stats, "GET", "/v1/stats", parse_as(Stats))
-users = endpoint(Embedded.users, "GET", "/v1/users", parse_as(list[UserActivity]))
-agents = endpoint(Embedded.agents, "GET", "/v1/agents", parse_as(list[NameActivity]))
-sessions = endpoint(Embedded.sessions, "GET", "/v1/sessions/names", parse_as(list[NameActivity]))
+users = endpoint(Embedded.users, "GET", "/v1/users", parse_list(list[UserActivity], "user"))
+agents = endpoint(Embedded.agents, "GET", "/v1/agents", parse_list(list[NameActivity], "agent"))
+sessions = endpoint(Embedded.sessions, "GET", "/v1/sessions/names", parse_list(list[NameActivity], "session"))
 get_item = endpoint(Embedded.get_item, "POST", "/v1/items/get", lambda found: found and deserialize(Item, found))
-search_items = endpoint(Embedded.search_items, "POST", "/v1/items/search", parse_as(list[Item]))
-namespaces = endpoint(Embedded.namespaces, "POST", "/v1/items/namespaces", parse_as(list[NamespaceActivity]))
+search_items = endpoint(Embedded.search_items, "POST", "/v1/items/search", parse_list(list[Item], "item"))
+namespaces = endpoint(
+    Embedded.namespaces, "POST", "/v1/items/namespaces", parse_list(list[NamespaceActivity], "namespace")
+)
 
 
 @derive_from(Embedded.put_many)
 def put_many(arguments: Arguments) -> HttpCall[list[Item]]:
     arguments["values"] = check_values(arguments["values"])
-    return build_call("POST", "/v1/items", parse_as(list[Item]), arguments)
+    return build_call("POST", "/v1/items", parse_list(list[Item], "item"), arguments)
 
 
 @derive_from(Embedded.put)
@@ -277,7 +263,7 @@ def forget(arguments: Arguments) -> HttpCall[ForgetReceipt]:
     return build_call("POST", "/v1/forget", parse_as(ForgetReceipt), arguments)
 
 
-receipts = endpoint(Embedded.receipts, "GET", "/v1/receipts", parse_as(list[ForgetReceipt]))
+receipts = endpoint(Embedded.receipts, "GET", "/v1/receipts", parse_list(list[ForgetReceipt], "receipt"))
 
 
 @derive_from(Embedded.receipt)
@@ -321,17 +307,17 @@ def retrieve(arguments: Arguments) -> HttpCall[JSON]:
 
 delete_value = endpoint(Embedded.delete_value, "POST", "/v1/values/delete", _parse_changed)
 get_conversation_history = endpoint(
-    Embedded.get_conversation_history, "GET", "/v1/sessions/history", parse_as(list[SessionMessage])
+    Embedded.get_conversation_history, "GET", "/v1/sessions/history", parse_list(list[SessionMessage], "message")
 )
 clear_session = endpoint(Embedded.clear_session, "POST", "/v1/sessions/clear", _parse_changed)
-get_sessions = endpoint(Embedded.get_sessions, "GET", "/v1/sessions", parse_as(list[SessionSummary]))
+get_sessions = endpoint(Embedded.get_sessions, "GET", "/v1/sessions", parse_list(list[SessionSummary], "session"))
 save_execution_record = endpoint(Embedded.save_execution_record, "POST", "/v1/executions", parse_field("id"))
 get_execution_records = endpoint(Embedded.get_execution_records, "GET", "/v1/executions", parse_as(ExecutionPage))
 get_execution_stats = endpoint(Embedded.get_execution_stats, "GET", "/v1/executions/stats", parse_as(ExecutionStats))
 verify_executions = endpoint(Embedded.verify_executions, "GET", "/v1/executions/verify", parse_as(VerificationReport))
 remove_knowledge = endpoint(Embedded.remove_knowledge, "POST", "/v1/knowledge/remove", parse_field("count"))
 get_knowledge_sources = endpoint(
-    Embedded.get_knowledge_sources, "GET", "/v1/knowledge", parse_as(list[KnowledgeSource])
+    Embedded.get_knowledge_sources, "GET", "/v1/knowledge", parse_list(list[KnowledgeSource], "document")
 )
 set_retention_policy = endpoint(Embedded.set_retention_policy, "PUT", "/v1/conversations/retention", _parse_nothing)
 end_run = endpoint(Embedded.end_run, "POST", "/v1/conversations/end-run", _parse_nothing)
@@ -348,7 +334,9 @@ def add_knowledge(arguments: Arguments) -> HttpCall[list[KnowledgeReport]]:
         for document in parse_documents(arguments.pop("documents"), **arguments)
     ]
     body = {"documents": documents, "progress": progress}
-    return build_call("POST", "/v1/knowledge", parse_as(list[KnowledgeReport]), body, total=len(documents))
+    return build_call(
+        "POST", "/v1/knowledge", parse_list(list[KnowledgeReport], "document"), body, total=len(documents)
+    )
 
 
 @derive_from(Embedded.clear_agent_memory)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
@@ -12,7 +12,9 @@ import httpx2
 from memoranda import errors
 from memoranda.deserialize import build
 from memoranda.errors import PROBLEM_URN, Denied, Incompatible, MemorandaError, Unavailable
-from memoranda.types import Memory
+from memoranda.recalls import Context
+from memoranda.records import ResultList
+from memoranda.types import Hit, Memory, Outcome, Outcomes
 
 _T = TypeVar("_T")
 _ERRORS: Final = {
@@ -34,6 +36,31 @@ def deserialize(kind: type[_T], data: Any) -> _T:
         return build(kind, data)
     except (KeyError, TypeError, ValueError) as error:
         raise Incompatible(f"the server's {kind} does not fit this client: use the same version ({error!r})") from error
+
+
+def parse_list(kind: type[list[_T]], noun: str) -> Callable[[Any], list[_T]]:
+    """Return a function that reads a response as a list of this type, of results that are called `noun`."""
+    return lambda response: ResultList(deserialize(kind, response), noun)
+
+
+def parse_outcomes(response: Any) -> Outcomes:
+    """Read a response as the outcomes of a write."""
+    outcomes = deserialize(list[Outcome], response)
+    failure = next((outcome.queued for outcome in outcomes if outcome.queued), None)
+    return Outcomes(outcomes, failure=failure)
+
+
+def parse_context(response: Any) -> Context:
+    """Read a response as text for a prompt."""
+    return Context(
+        response["text"],
+        hits=deserialize(tuple[Hit, ...], response["hits"]),
+        left_out=response["left_out"],
+        tokens=response["tokens"],
+        recall_id=response["recall_id"],
+        answerable=response["answerable"],
+        degraded=tuple(response["degraded"]),
+    )
 
 
 def to_error(status: int, body: bytes, headers: httpx2.Headers) -> Exception:

@@ -21,6 +21,7 @@ from memoranda.storage.read import scan_conditions
 from memoranda.storage.rows import from_micros, in_scope, scope_columns
 from memoranda.storage.schema import changes, counters, memories, recalls
 from memoranda.types import Scope
+from memoranda.validation import SHARED_USER
 
 _C, _H, _M, _R = counters.c, changes.c, memories.c, recalls.c
 _SLICE_SECONDS: Final = 900
@@ -161,7 +162,7 @@ def _counted(tx: ReadTransaction, tenant: str, kind: str) -> list[NamedCount]:
 
 def _count_users(tx: ReadTransaction, tenant: str) -> list[NamedCount]:
     count = func.count()
-    query = select(_M.user, count).where(_M.tenant == tenant, _M.user != "").group_by(_M.user)
+    query = select(_M.user, count).where(_M.tenant == tenant, _M.user.notin_(("", SHARED_USER))).group_by(_M.user)
     return [NamedCount(row[0], row[1]) for row in tx.execute(query.order_by(count.desc(), _M.user))]
 
 

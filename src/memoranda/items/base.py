@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Literal, TypeAlias, get_args
 
+from memoranda import display
 from memoranda.errors import InvalidInput, InvalidType
 from memoranda.records import Record
 from memoranda.text import check_unicode
@@ -58,6 +59,8 @@ class NamespaceActivity(Record):
     count: int
     last_active: datetime
     """When the latest one was put."""
+
+    __str__ = display.activity_text
 
 
 def check_namespace(value: object, name: str = "namespace", *, empty: bool = False) -> NamespacePath:

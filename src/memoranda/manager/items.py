@@ -24,6 +24,7 @@ from memoranda.items.base import (
 )
 from memoranda.manager.recall import ManagerMethods
 from memoranda.messages.message import as_text
+from memoranda.records import ResultList
 from memoranda.text import clean_query, clean_text
 from memoranda.types import JSON, AnyUser
 from memoranda.validation import (
@@ -98,9 +99,10 @@ class ItemMethods(ManagerMethods):
                 none. If one was put or deleted since, raise `Conflict` and store nothing.
         """
         names, copies, options = check_namespace(namespace), check_values(values), _put_options(ttl, index)
-        return self._components.items.put(
+        stored = self._components.items.put(
             self._scope(agent, user, session), names, copies, options, _check_expected(expected)
         )
+        return ResultList(stored, "item")
 
     def get_item(
         self,
@@ -175,15 +177,18 @@ class ItemMethods(ManagerMethods):
             refresh: Start the time to live of the returned items again.
             agent, user, session: The owner of the items.
         """
-        return self._components.items.search(
-            self._scope(agent, user, session),
-            check_namespace(prefix, "prefix", empty=True),
-            _check_query(query),
-            make_item_filter(filter),
-            check_order(order),
-            check_limit(limit),
-            check_offset(offset),
-            refresh=check_flag(refresh, "refresh"),
+        return ResultList(
+            self._components.items.search(
+                self._scope(agent, user, session),
+                check_namespace(prefix, "prefix", empty=True),
+                _check_query(query),
+                make_item_filter(filter),
+                check_order(order),
+                check_limit(limit),
+                check_offset(offset),
+                refresh=check_flag(refresh, "refresh"),
+            ),
+            "item",
         )
 
     def namespaces(
@@ -208,13 +213,16 @@ class ItemMethods(ManagerMethods):
             offset: How many to leave out at the beginning.
             agent, user, session: The owner of the items.
         """
-        return self._components.items.namespaces(
-            self._scope(agent, user, session),
-            check_namespace(prefix, "prefix", empty=True),
-            check_namespace(suffix, "suffix", empty=True),
-            None if max_depth is None else check_integer(max_depth, "max_depth"),
-            check_limit(limit),
-            check_offset(offset),
+        return ResultList(
+            self._components.items.namespaces(
+                self._scope(agent, user, session),
+                check_namespace(prefix, "prefix", empty=True),
+                check_namespace(suffix, "suffix", empty=True),
+                None if max_depth is None else check_integer(max_depth, "max_depth"),
+                check_limit(limit),
+                check_offset(offset),
+            ),
+            "namespace",
         )
 
 

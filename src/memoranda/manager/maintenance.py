@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from memoranda.errors import InvalidInput, InvalidType
 from memoranda.manager.recall import ManagerMethods
 from memoranda.receipts import ForgetReceipt
+from memoranda.records import ResultList
 from memoranda.text import clean_text
 from memoranda.types import ANY, AnyUser, Memory, MemoryType, Progress, Scope
 from memoranda.validation import (
@@ -127,7 +128,8 @@ class UpkeepMethods(ManagerMethods):
             offset: How many to leave out at the beginning.
         """
         scope = self._scope(None, user, None)
-        return self._components.receipts.find(scope.user, check_limit(limit), check_offset(offset))
+        found = self._components.receipts.find(scope.user, check_limit(limit), check_offset(offset))
+        return ResultList(found, "receipt")
 
     def receipt(self, receipt_id: str) -> ForgetReceipt:
         """Return one receipt by its id."""
@@ -189,9 +191,7 @@ class UpkeepMethods(ManagerMethods):
             check_optional_datetime(as_of, "as_of"),
             check_optional_datetime(known_at, "known_at"),
         )
-        from memoranda.facts import FactList
-
-        return FactList(page_of(found, limit, offset))
+        return ResultList(page_of(found, limit, offset), "fact")
 
     def conflicts(
         self,
@@ -209,10 +209,8 @@ class UpkeepMethods(ManagerMethods):
             limit: The maximum number of conflicts; None for all.
             offset: How many to leave out at the beginning.
         """
-        from memoranda.facts import ConflictList
-
         found = self._components.facts.conflicts(self._scope(agent, user, session))
-        return ConflictList(page_of(found, limit, offset))
+        return ResultList(page_of(found, limit, offset), "conflict")
 
     def archive(
         self,
@@ -301,7 +299,8 @@ class UpkeepMethods(ManagerMethods):
         start, now = check_offset(offset), self._components.clock()
         most = start + check_limit(limit)
         store = self._components.open().store
-        return store.read(lambda tx: count_by_user(tx, self._tenant, most, now), tenant=self._tenant)[start:]
+        found = store.read(lambda tx: count_by_user(tx, self._tenant, most, now), tenant=self._tenant)
+        return ResultList(found[start:], "user")
 
     def agents(self, limit: int = 100, offset: int = 0, *, user: str | AnyUser | None = None) -> list[NameActivity]:
         """Return the agents that have memories or messages, and how many memories, in the order of their names.
@@ -332,7 +331,8 @@ class UpkeepMethods(ManagerMethods):
         start, now = check_offset(offset), self._components.clock()
         most = start + check_limit(limit)
         store = self._components.open().store
-        return store.read(lambda tx: count_by_name(tx, column, scope, most, now), tenant=scope.tenant)[start:]
+        found = store.read(lambda tx: count_by_name(tx, column, scope, most, now), tenant=scope.tenant)
+        return ResultList(found[start:], column)
 
     def health(self) -> Health:
         """Return whether everything works, and the versions and settings in use."""

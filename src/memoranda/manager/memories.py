@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from memoranda.errors import InvalidInput, InvalidType
 from memoranda.manager.recall import RecallMethods
 from memoranda.messages.message import as_text
+from memoranda.records import ResultList
 from memoranda.text import clean_text
 from memoranda.types import JSON, AnyUser, Association, Hit, Memory, MemoryType, Progress, Related, name_source
 from memoranda.validation import (
@@ -116,7 +117,7 @@ class MemoryMethods(RecallMethods):
             ttl=ttl,
         )
         texts = [as_text(each) for each in check_texts(contents, "contents")]
-        return self._components.memories.add(texts, options, check_progress(progress))
+        return ResultList(self._components.memories.add(texts, options, check_progress(progress)), "memory")
 
     def get(
         self,
@@ -225,15 +226,18 @@ class MemoryMethods(RecallMethods):
         """
         scope, start = self._scope(agent, user, session), check_cursor(after, "after")
         filters = replace(make_filter(where, types), quarantined=check_flag(quarantined, "quarantined"))
-        return self._components.memories.page(
-            scope,
-            filters,
-            check_limit(limit),
-            start,
-            as_of=check_optional_datetime(as_of, "as_of"),
-            known_at=check_optional_datetime(known_at, "known_at"),
-            newest_first=check_flag(newest_first, "newest_first"),
-            offset=check_offset(offset),
+        return ResultList(
+            self._components.memories.page(
+                scope,
+                filters,
+                check_limit(limit),
+                start,
+                as_of=check_optional_datetime(as_of, "as_of"),
+                known_at=check_optional_datetime(known_at, "known_at"),
+                newest_first=check_flag(newest_first, "newest_first"),
+                offset=check_offset(offset),
+            ),
+            "memory",
         )
 
     def release(
@@ -292,7 +296,7 @@ class MemoryMethods(RecallMethods):
             query, agent=agent, user=user, session=session, types=memory_types, where=where, limit=limit
         )
         self._components.open().vectors.attach_stored([hit.memory for hit in found])
-        return list(found)
+        return ResultList(found, "hit")
 
     def search_memory(
         self,
@@ -366,7 +370,8 @@ class MemoryMethods(RecallMethods):
         """
         kind = check_name(relationship_type, "relationship_type")
         scope, start = self._scope(agent, user), check_id(memory_id, "memory_id")
-        return page_of(self._components.memories.related(scope, start, kind, depth), limit, offset)
+        found = page_of(self._components.memories.related(scope, start, kind, depth), limit, offset)
+        return ResultList(found, "related memory")
 
     def cleanup_old_memories(
         self,

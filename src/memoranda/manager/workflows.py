@@ -11,6 +11,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from memoranda.manager.recall import ManagerMethods, RecallMethods
+from memoranda.records import ResultList
 from memoranda.text import clean_text
 from memoranda.types import JSON, Hit, MemoryType, Progress
 from memoranda.validation import (
@@ -100,7 +101,7 @@ class ValueMethods(RecallMethods):
         own = {} if "workflow_id" in given else {"workflow_id": {"exists": False}}
         where = {"metadata": own | {name: match_long_fields(wanted) for name, wanted in given.items()}}
         agent = clean_text(agent_id, "agent_id")
-        return list(self.recall(query, agent=agent, where=where, limit=top_k, shared=shared))
+        return ResultList(self.recall(query, agent=agent, where=where, limit=top_k, shared=shared), "hit")
 
 
 class WorkflowMethods(ManagerMethods):
@@ -108,7 +109,7 @@ class WorkflowMethods(ManagerMethods):
 
     def get_conversation_history(self, workflow_id: str, limit: int | None = None) -> list[SessionMessage]:
         """Return the latest messages of a workflow's open sessions, oldest first."""
-        return self._components.sessions.history(workflow_id, limit)
+        return ResultList(self._components.sessions.history(workflow_id, limit), "message")
 
     def clear_session(self, workflow_id: str) -> bool:
         """End a workflow's sessions and delete their data; return True once none is left. A failure raises."""
@@ -116,7 +117,7 @@ class WorkflowMethods(ManagerMethods):
 
     def get_sessions(self, workflow_id: str | None = None, limit: int = 50, offset: int = 0) -> list[SessionSummary]:
         """Return summaries of ended sessions, the latest first: `limit` of them after the first `offset`."""
-        return self._components.sessions.find_ended(workflow_id, limit, offset)
+        return ResultList(self._components.sessions.find_ended(workflow_id, limit, offset), "session")
 
     def save_execution_record(self, agent_id: str, record: Mapping[str, JSON]) -> str:
         """Append a record of what an agent did, without its secrets, and return its id. It is on disk by then."""
@@ -221,8 +222,11 @@ class WorkflowMethods(ManagerMethods):
         """
         from memoranda.knowledge.knowledge import parse_documents
 
-        return self._components.knowledge.add(
-            parse_documents(documents, source, version, metadata), check_progress(progress)
+        return ResultList(
+            self._components.knowledge.add(
+                parse_documents(documents, source, version, metadata), check_progress(progress)
+            ),
+            "document",
         )
 
     def remove_knowledge(self, source: str) -> int:
@@ -231,7 +235,7 @@ class WorkflowMethods(ManagerMethods):
 
     def get_knowledge_sources(self, limit: int | None = None, offset: int = 0) -> list[KnowledgeSource]:
         """Return the documents of the shared knowledge, sorted by source; `limit` of them after the first `offset`."""
-        return page_of(self._components.knowledge.sources(), limit, offset)
+        return ResultList(page_of(self._components.knowledge.sources(), limit, offset), "document")
 
 
 class ConversationMethods(ManagerMethods):

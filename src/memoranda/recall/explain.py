@@ -17,7 +17,7 @@ from memoranda.index.partition import Partition
 from memoranda.recall.arms import repeats_question
 from memoranda.recall.query import ROLES, ParsedQuery, RecallQuery
 from memoranda.recall.rank import Ranking, to_scores
-from memoranda.recalls import Replay
+from memoranda.recalls import Replay, Why
 from memoranda.shown_ids import show_id
 from memoranda.storage.claims import claims_in
 from memoranda.storage.lifecycle import read_archive_reason, read_lineage
@@ -61,7 +61,7 @@ def why(answer: Recall | Replay, memory_id: int) -> tuple[ArmScore, ...]:
     recall = answer if isinstance(answer, Recall) else answer.recall
     for hit in recall:
         if hit.id == memory_id:
-            return hit.why
+            return Why(hit.why)
     if isinstance(answer, Replay) and any(hit.id == memory_id for hit in answer.erased):
         raise NotFound(f"memory {show_id(memory_id)} was among the hits of this recall and has been deleted since")
     raise NotFound(f"memory {show_id(memory_id)} is not among the {len(recall)} hits of this recall: use why_not")

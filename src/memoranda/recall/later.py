@@ -50,8 +50,16 @@ def put_latest_first(question: str, hits: Sequence[Hit]) -> list[Hit]:
     close = [hit for hit in hits[:_BEST] if _says_as_much(hit, hits[0])]
     latest = sorted(close, key=lambda hit: (hit.memory.valid_from, hit.id), reverse=True)
     rest = [hit for hit in hits if hit not in close]
-    best = hits[0].score
-    return [*(replace(hit, score=best) if n == 0 else hit for n, hit in enumerate(latest)), *rest]
+    return _with_falling_scores([*latest, *rest])
+
+
+def _with_falling_scores(hits: Sequence[Hit]) -> list[Hit]:
+    """Return the hits, each with a score that is at least that of those below it."""
+    raised: list[Hit] = []
+    for hit in reversed(hits):
+        least = raised[-1].score if raised else 0.0
+        raised.append(hit if hit.score >= least else replace(hit, score=least))
+    return raised[::-1]
 
 
 def _says_as_much(hit: Hit, best: Hit) -> bool:

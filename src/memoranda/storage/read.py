@@ -28,6 +28,7 @@ from memoranda.storage.rows import (
 )
 from memoranda.storage.schema import associations, changes, counters, memories, messages
 from memoranda.types import ANY, EVERYTHING, JSON, Association, Condition, Filter, IntArray, Memory, Related, Scope
+from memoranda.validation import SHARED_USER
 
 _C, _M = counters.c, memories.c
 _PAGE: Final = 1000
@@ -121,7 +122,7 @@ def count_by_name(tx: ReadTransaction, column: str, scope: Scope, limit: int, at
 def _count_by(tx: ReadTransaction, column: str, scope: Scope, limit: int, at: datetime) -> list[tuple[str, int, int]]:
     """Return each name in a column, how many memories have it, and when the latest memory or message was stored.
 
-    Memories that have expired at that time do not count.
+    Memories that have expired at that time do not count, and shared knowledge belongs to nobody.
 
     Somebody who has only talked has no memories yet, and is listed with none.
     """
@@ -129,6 +130,7 @@ def _count_by(tx: ReadTransaction, column: str, scope: Scope, limit: int, at: da
     latest: dict[str, int] = {}
     for table, number in ((memories, memories.c.id), (messages, messages.c.seq)):
         counted = [*scope_conditions(table, scope), *([not_expired(at)] if table is memories else [])]
+        counted.append(table.c.user != SHARED_USER)
         for name, count, last in tx.execute(_count_rows(table, number, column, counted, limit)):
             counts.setdefault(name, count if table is memories else 0)
             latest[name] = max(last, latest.get(name, 0))

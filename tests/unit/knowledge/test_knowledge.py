@@ -86,6 +86,7 @@ def test_agents_cannot_write_shared_documents(manager: MemoryManager) -> None:
         manager.update(chunk.id, "Our colour is red", user=SHARED_USER)
     with pytest.raises(InvalidInput, match="reserved"):
         manager.add_memory("Our colour is red", user=SHARED_USER)
+    assert manager.users() == []
     assert manager.cleanup_old_memories(0, 1.0).removed == 0
     assert contents(manager.recall("colour teal", shared=True))[0] == "Brand\nOur colour is teal."
     assert len(manager.recall("colour teal", user=ANY)) > 0

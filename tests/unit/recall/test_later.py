@@ -170,4 +170,12 @@ def test_latest_of_the_best_hits_is_first_where_the_latest_state_is_asked_for(
     hits = [Hit(memory=old, score=0.9), Hit(memory=new, score=0.7), Hit(memory=other, score=0.1)]
     ordered = put_latest_first(question, hits)
     assert [hit.id for hit in ordered] == ([new.id, old.id] if first == "new" else [old.id, new.id]) + [other.id]
-    assert ordered[0].score == 0.9
+    assert [hit.score for hit in ordered] == ([0.9, 0.9, 0.1] if first == "new" else [0.9, 0.7, 0.1])
+
+
+def test_scores_never_rise_from_one_hit_to_the_next(manager: MemoryManager) -> None:
+    told = [say(manager, f"{count} bikes.", days) for days, count in enumerate(("Two", "Three", "Four"))]
+    hits = [Hit(memory=memory, score=score) for memory, score in zip(told, (0.9, 0.8, 0.6), strict=True)]
+    ordered = put_latest_first("How many bikes do I own now?", hits)
+    assert [hit.id for hit in ordered] == [memory.id for memory in reversed(told)]
+    assert [hit.score for hit in ordered] == [0.9, 0.9, 0.9]

@@ -163,7 +163,7 @@ function Hits({ hits, terms }) {
       </span>
     <span class="row-main"><span class="row-text" dir="auto">
       <${Marked} text=${label(hit.memory.content, 600)} terms=${terms} /></span><span class="row-meta">
-      <${MemoryBadges} memory=${hit.memory} link=${false} /><${Time} at=${hit.memory.valid_from} /></span>
+      <${MemoryBadges} memory=${hit.memory} link=${false} />${hit.memory.speaker && html`<span dir="auto">${clip(hit.memory.speaker, 40)}</span>`}<${Time} at=${hit.memory.valid_from} /></span>
     <${Signals} why=${hit.why} />${hit.later.length > 0 && html`<span class="later" dir="auto">Said later: ${clip(hit.later[hit.later.length - 1].content, 200)}
       </span>`}${hit.disputed.length > 0 && html`<span class="later" dir="auto">Disputed: ${clip(hit.disputed[0].content, 200)}
       </span>`}</span></a></li>`,
