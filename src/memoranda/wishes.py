@@ -82,8 +82,16 @@ _MANNER_WISH: Final = re.compile(
 )
 _PREFERENCE: Final = re.compile(
     rf"\b{_PREFERS}\b|\b(?:i|user) (?:can['’]?t stand|cannot stand|(?:do not|don['’]?t|does not|"
-    rf"doesn['’]?t) (?:want|like)|hates?)\b|"
+    rf"doesn['’]?t) (?:want|like|eat|drink)|hates?)\b|"
     r"\b(?:i['’]?m|i am) (?:\w+ )?(?:allergic|vegetarian|vegan|intolerant)\b",
+    re.I,
+)
+_CHOICE: Final = re.compile(
+    r"\b(?:(?:should|shall|could|can|may|might) (?:i|we)\b|recommend\w*|suggest\w*|advi[sc]e\w*|choos\w+|pick|book|"
+    r"reserv\w+|order|plan|planning|buy|cook\w*|bak(?:e|ing)|recipes?|ideas?|tips?|decid\w+|decision|inspir\w+|gifts?|"
+    r"menu|dinner|lunch|breakfast|brunch|snacks?|meals?|restaurants?|serve|watch|listen|visit|"
+    r"which (?:one|kind|sort|type)|what (?:to|kind|sort|type)|where to|put on|find (?:me|us|an?|some)|"
+    r"(?:want|like|going|need) to (?:eat|drink|try|go|see|read)|any good)\b",
     re.I,
 )
 _POLITE: Final = r"(?:bitte|s['’]il (?:te|vous) pla[iî]t|por favor|per favore|per piacere|alsjeblieft|alstublieft)"
@@ -158,3 +166,8 @@ def is_about_every_answer(wish: str) -> bool:
 def states_preference(text: str) -> bool:
     """Return whether a text says what its speaker prefers, or will not have."""
     return _PREFERENCE.search(text[:_LONGEST]) is not None
+
+
+def asks_for_choice(question: str) -> bool:
+    """Return whether a question asks for advice, or for something to be chosen: what its asker prefers counts then."""
+    return _CHOICE.search(question[:_LONGEST]) is not None

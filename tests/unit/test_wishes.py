@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from memoranda.wishes import is_about_every_answer, standing_wishes, states_preference
+from memoranda.wishes import asks_for_choice, is_about_every_answer, standing_wishes, states_preference
 
 
 @pytest.mark.parametrize(
@@ -80,6 +80,23 @@ def test_preference_is_told_from_other_statements() -> None:
     assert states_preference("I'm allergic to nuts.")
     assert not states_preference("My brother prefers tea.")
     assert not states_preference("I bought a bike.")
+
+
+@pytest.mark.parametrize(
+    ("question", "choice"),
+    [
+        ("What should I cook tonight?", True),
+        ("Book me a flight to Rome.", True),
+        ("Any ideas for a birthday present?", True),
+        ("I'm trying to decide whether to buy a tent.", True),
+        ("What is the boiling point of ethanol?", False),
+        ("Can you fix this Python bug?", False),
+        ("How do I change a tyre?", False),
+        ("List the planets.", False),
+    ],
+)
+def test_question_for_a_choice_is_told_from_others(question: str, choice: bool) -> None:
+    assert asks_for_choice(question) is choice
 
 
 @pytest.mark.parametrize("part", ["please ", "always ", "never do ", "when you use ", "stop it ", "I prefer "])

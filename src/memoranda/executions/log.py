@@ -17,7 +17,7 @@ from memoranda.storage.base import OwnedWork, ReadTransaction, Store, Transactio
 from memoranda.storage.database_key import DatabaseKey
 from memoranda.storage.rows import to_json, to_micros
 from memoranda.storage.schema import execution_heads, executions
-from memoranda.types import JSON
+from memoranda.types import ANY, JSON
 
 _E = executions.c
 _CHAIN: Final = "execution records"
@@ -129,6 +129,13 @@ class ExecutionLog:
         chain = HashChain(self._key.read(), tenant)
         return self._store.read(lambda tx: _verify(tx, chain, tenant, known_head), tenant=tenant)
 
+    def find_problems(self) -> list[str]:
+        """Return what is wrong with the records of each tenant, one sentence each."""
+        named = [select(column).distinct() for column in (_E.tenant, execution_heads.c.tenant)]
+        tenants = self._store.read(lambda tx: {name for query in named for name in tx.scalars(query)}, tenant=ANY)
+        reports = {tenant: self.verify(tenant) for tenant in tenants if isinstance(tenant, str)}
+        return [f"execution records of tenant {name}: {found.problem}" for name, found in reports.items() if not found]
+
 
 def _append(tx: Transaction, chain: HashChain, tenant: str, rows: Sequence[ExecutionRow]) -> list[ExecutionRow]:
     count, digest = _load_head(tx, chain, tenant)
@@ -166,7 +173,7 @@ def _load_head(tx: Transaction, chain: HashChain, tenant: str) -> tuple[int, byt
     if head is None:
         if tx.execute(select(_E.number).where(_E.tenant == tenant).limit(1)).scalar() is None:
             return 0, chain.first_digest()
-    elif compare_digest(head.seal, chain.sign_head(head.records, head.digest)):
+    elif _is_signed(head, chain):
         return head.records, head.digest
     raise Incompatible(
         "the last execution record was not signed with this audit key: restore the right key file "
@@ -191,26 +198,39 @@ def _verify(tx: ReadTransaction, chain: HashChain, tenant: str, known_head: str 
     digest, checked, found_known = chain.first_digest(), 0, known_head in (None, "0:")
     for columns in tx.execute(select(*_COLUMNS, _E.digest).where(_E.tenant == tenant).order_by(_E.number)):
         row, number = _to_row(columns), checked + 1
-        if row.number > number:
+        if not isinstance(row.number, int) or row.number > number:
             return _failure(checked, number, f"record {number} was removed")
-        digest = chain.next_digest(digest, row.signed_values())
-        if not compare_digest(digest, columns.digest):
+        try:
+            digest = chain.next_digest(digest, row.signed_values())
+        except TypeError:  # bytes in place of a text, which only another program writes
+            digest = b""
+        if not _is_same(digest, columns.digest):
             problem = f"record {row.number} ({row.id}) is not the one that was written: changed, moved or inserted"
             return _failure(checked, number, problem)
         checked = number
         found_known = found_known or known_head == _format_head(checked, digest)
     if head is None and not checked and found_known:
         return VerificationReport(True, 0, None, None, "0:")
-    if head is None or not compare_digest(head.seal, chain.sign_head(head.records, head.digest)):
+    if head is None or not _is_signed(head, chain):
         problem = "the signature of the last record was changed or removed, or this is another key"
         return _failure(checked, checked + 1, problem)
-    if head.records != checked or not compare_digest(head.digest, digest):
+    if head.records != checked or not _is_same(digest, head.digest):
         problem = f"{head.records} records were written and there are {checked}: the last ones were removed or restored"
         return _failure(checked, min(head.records, checked) + 1, problem)
     if not found_known:
         problem = f"the records do not contain the head {known_head}: the database is an older copy"
         return _failure(checked, checked + 1, problem)
     return VerificationReport(True, checked, None, None, _format_head(checked, digest))
+
+
+def _is_signed(head: Any, chain: HashChain) -> bool:
+    """Return whether the row of the last record is what was signed; another program may have put any value there."""
+    is_whole = isinstance(head.records, int) and isinstance(head.digest, bytes)
+    return is_whole and _is_same(chain.sign_head(head.records, head.digest), head.seal)
+
+
+def _is_same(digest: bytes, stored: object) -> bool:
+    return isinstance(stored, bytes) and compare_digest(digest, stored)
 
 
 def _failure(checked: int, number: int, problem: str) -> VerificationReport:

@@ -18,6 +18,7 @@ from memoranda.types import ANY, DEFAULT_TENANT, MemoryType, Progress
 
 if TYPE_CHECKING:
     from memoranda.embedding.vectors import Vectors
+    from memoranda.executions.log import ExecutionLog
     from memoranda.index.partitions import Partitions
     from memoranda.sessions.context import Sessions
     from memoranda.sessions.values import ShortTerm
@@ -118,9 +119,9 @@ def _queue_problems(queue: ModelQueue) -> list[str]:
     return [f"{queue.length} messages wait for the language model, which failed: {queue.last_failure}"]
 
 
-def check(store: Store, partitions: Partitions, audit_key: DatabaseKey) -> CheckReport:
-    """Check the database file, rows, full text, vectors and receipts, and compare the index with the rows."""
-    problems = [*store.check(), *find_receipt_problems(store, audit_key)]
+def check(store: Store, partitions: Partitions, audit_key: DatabaseKey, executions: ExecutionLog) -> CheckReport:
+    """Check file, rows, full text, vectors, receipts and execution records, and compare the index with the rows."""
+    problems = [*store.check(), *_find_forgeries(store, audit_key, executions)]
     keys = store.read(partition_keys, tenant=ANY)
     # The active generation, whichever model made it: a check needs no model.
     active = store.active_generation()
@@ -131,10 +132,15 @@ def check(store: Store, partitions: Partitions, audit_key: DatabaseKey) -> Check
 
 
 def repair(
-    store: Store, vectors: Vectors, partitions: Partitions, audit_key: DatabaseKey, progress: Progress | None = None
+    store: Store,
+    vectors: Vectors,
+    partitions: Partitions,
+    audit_key: DatabaseKey,
+    executions: ExecutionLog,
+    progress: Progress | None = None,
 ) -> RepairReport:
     """Rebuild what derives from the rows: indexes, full text, counts, vectors and the search index."""
-    before = check(store, partitions, audit_key)
+    before = check(store, partitions, audit_key, executions)
     if before.ok:
         return RepairReport((), (), ())
     done = store.repair()
@@ -145,7 +151,15 @@ def repair(
     partitions.clear()
     partitions.problems.clear()
     done.append("search index dropped, to be rebuilt from the rows")
-    return RepairReport(before.problems, tuple(done), check(store, partitions, audit_key).problems)
+    return RepairReport(before.problems, tuple(done), check(store, partitions, audit_key, executions).problems)
+
+
+def _find_forgeries(store: Store, audit_key: DatabaseKey, executions: ExecutionLog) -> list[str]:
+    """Return what is wrong with everything that is signed, or with the key that it was signed with."""
+    try:
+        return [*find_receipt_problems(store, audit_key), *executions.find_problems()]
+    except Incompatible as error:
+        return [str(error)]
 
 
 def _check_partition(store: Store, partitions: Partitions, key: PartitionKey, generation: int | None) -> list[str]:

@@ -189,7 +189,8 @@ def find_receipt_problems(store: Store, key: DatabaseKey) -> list[str]:
     rows, removed = store.read(lambda tx: (tx.execute(query).all(), tx.execute(missing).scalar_one()), tenant=ANY)
     problems = [f"{removed} receipts were removed: their tombstones are left"] if removed else []
     for receipt_id, tenant, text, signature, user, at, finished in rows:
-        if not compare_digest(key.sign("receipt", [tenant, text]), bytes(signature)):
+        is_whole = isinstance(tenant, str) and isinstance(text, str) and isinstance(signature, bytes)
+        if not is_whole or not compare_digest(key.sign("receipt", [tenant, text]), signature):
             problems.append(f"receipt {receipt_id} was changed after it was signed, or the key is another one")
         elif _columns(_from_text(text, signature)) != {"user": user, "at": at, "finished": finished}:
             problems.append(f"receipt {receipt_id} has another user, time or state in its row than it was signed with")

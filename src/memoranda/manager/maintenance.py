@@ -391,18 +391,20 @@ class BackupMethods(ManagerMethods):
         return made if problem is None else replace(made, problems=(problem,))
 
     def check(self) -> CheckReport:
-        """Check that file, rows, full text, vectors and search index agree, and that no receipt was changed."""
+        """Check that file, rows, full text, vectors and index agree, and that no receipt or record was changed."""
         from memoranda.maintenance.health import check
 
         opened = self._components.open()
-        return check(opened.store, opened.partitions, opened.key)
+        return check(opened.store, opened.partitions, opened.key, opened.executions)
 
     def repair(self, progress: Progress | None = None) -> RepairReport:
         """Rebuild what is derived from the rows. It never deletes a memory."""
         from memoranda.maintenance.health import repair
 
         opened = self._components.open()
-        return repair(opened.store, opened.vectors, opened.partitions, opened.key, check_progress(progress))
+        return repair(
+            opened.store, opened.vectors, opened.partitions, opened.key, opened.executions, check_progress(progress)
+        )
 
     def export_jsonl(
         self,

@@ -21,7 +21,7 @@ from memoranda.shown_ids import show_id
 from memoranda.storage.claims import Claim, claims_in
 from memoranda.text import terms
 from memoranda.types import Hit, Memory, Recall, trust_rank
-from memoranda.wishes import is_about_every_answer, standing_wishes, states_preference
+from memoranda.wishes import asks_for_choice, is_about_every_answer, standing_wishes, states_preference
 
 _MAX_NAME: Final = 80  # characters shown of the name of a speaker, a session or a source
 _MAX_TOKEN: Final = 32  # characters; above any real token, so that a text that cannot fit is not counted
@@ -31,8 +31,6 @@ RELEVANT: Final = 0.08
 """The score below which a memory is hardly related to the question."""
 _ANSWERABLE: Final = 0.35
 _GOOD: Final = 0.3
-_MANY: Final = 8
-"""From how many hits on the middle one shows how unrelated memories score."""
 _STANDS_OUT: Final = 1.4
 _FAR_BETTER: Final = 3.0
 _MAX_FACTS: Final = 8
@@ -53,14 +51,14 @@ _NOTICE: Final = (
 def _least_score(recall: Recall, floor: float) -> float:
     """Return the score from which a hit may answer: what stands out from the others, and every good hit.
 
-    Most memories have nothing to do with a question, so the middle score is that of an unrelated one. Where memory
-    hardly holds an answer, only a good hit may.
+    Most memories have nothing to do with a question, so the middle score beside the best one is that of an unrelated
+    memory. Where memory hardly holds an answer, only a good hit may.
     """
     if recall.answerable < _ANSWERABLE:
         return _GOOD
-    scores = [hit.score for hit in recall.hits]
-    if len(scores) < _MANY or max(scores) < _FAR_BETTER * (middle := median(scores)):
-        return floor  # too few to tell, or all about as good
+    best, *others = sorted((hit.score for hit in recall.hits), reverse=True) or [0.0]
+    if not others or best < _FAR_BETTER * (middle := median(others)):
+        return floor  # nothing to compare with, or all about as good
     return min(_GOOD, max(floor, _STANDS_OUT * middle))
 
 
@@ -70,7 +68,7 @@ def render_context(
     """Render the best hits of a recall as text of at most `budget` tokens, without what is hardly related.
 
     What the user asked for once and for all comes first, in a small part of the budget. What the user prefers is shown
-    where it has to do with the question, even if other memories have more.
+    where a question that asks for a choice has to do with it, even if other memories have more.
 
     Args:
         recall: The hits.
@@ -85,10 +83,12 @@ def render_context(
     count = default_counter()
     asked = _select_wishes(wishes, floor or 0.0, budget, count)
     shown = {hit.id for hit in asked}
+    choice = asks_for_choice(recall.query)
     hits = [
         hit
         for hit in deduplicate(recall.hits)
-        if hit.id not in shown and hit.score >= (min(least, _RELATED) if states_preference(hit.content) else least)
+        if hit.id not in shown
+        and hit.score >= (min(least, _RELATED) if choice and states_preference(hit.content) else least)
     ]
     # Counted with the whole fence, so that what is left is a little too small rather than too large.
     left = budget - (count(render_hits([], marker, now, asked)) if asked else 0)

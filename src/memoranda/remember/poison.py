@@ -13,6 +13,7 @@ import re
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from itertools import islice
 from typing import Any, Final
 
 from memoranda.caches import text_cache
@@ -57,6 +58,19 @@ _ANCHORS: Final = frozenset(
 """An order to a model speaks of one of these at least."""
 _OWN_RIGHT: Final = 1.0
 """How much more evidence it takes against what the users themselves say: they may give orders to their assistant."""
+_NOT_OWN: Final = re.compile(
+    r"\b(?:in|on|from|to|reading|summari[sz]ing) this "
+    r"(?:page|file|document|e-?mail|web ?page|website|article)\b"
+    r"|\b(?:if|when) you(?:'re| are) an? (?:ai|llm|(?:ai |language )?(?:agent|assistant|model|bot))\b"
+    r"|^\W*(?:ai|llm) (?:agents?|assistants?|models?)\b",
+    re.I,
+)
+"""Nobody speaks so of what they type, or to their own assistant: these are words from elsewhere."""
+_NOT_SPOKEN: Final = re.compile(rf"\b(?:the|other) users?\b|{_NOT_OWN.pattern}", re.I)
+"""A user does not call herself so either; a note of an agent does."""
+_NEAR: Final = 200
+"""Characters around such words that come from elsewhere too."""
+_MAX_NOT_OWN: Final = 8
 _SCALE: Final = 3.0
 """How much more evidence than needed doubles the weight."""
 
@@ -82,17 +96,17 @@ class _PoisonModel:
 
 
 @text_cache(256)  # the names of speakers and sources come again and again
-def find_poison(text: str, channel: Channel = "user") -> Suspicion | None:
-    """Return why a text is a suspect; None when it is not."""
+def find_poison(text: str, channel: Channel = "user", spoken: bool = False) -> Suspicion | None:
+    """Return why a text is a suspect; None when it is not. A `spoken` one is a message of the user, and no note."""
     pieces = [text[start : start + _PIECE + _OVERLAP] for start in range(0, len(text), _PIECE)] or [""]
-    weights = max((_weigh(piece, channel) for piece in pieces), key=lambda found: sum(found.values()))
+    weights = max((_weigh(piece, channel, spoken) for piece in pieces), key=lambda found: sum(found.values()))
     score = round(sum(weights.values()), 3)
     if score < SUSPICIOUS:
         return None
     return Suspicion(tuple(sorted(weights, key=lambda name: -weights[name])), score)
 
 
-def _weigh(text: str, channel: Channel) -> dict[str, float]:
+def _weigh(text: str, channel: Channel, spoken: bool) -> dict[str, float]:
     """Return the weight of each sign in a text."""
     visible, replaced = fold_lookalikes(text)
     weights = {f"hidden characters: {kind}": weight for kind, weight in find_hidden(text).items()}
@@ -104,7 +118,19 @@ def _weigh(text: str, channel: Channel) -> dict[str, float]:
         found = _weigh_visible(reading, "outside")
         if sum(found.values()) >= SUSPICIOUS:
             weights |= {f"{writing} text": 1.0} | found
+    if channel == "user" and sum(weights.values()) < SUSPICIOUS:
+        weights |= _weigh_not_own(visible, _NOT_SPOKEN if spoken else _NOT_OWN)
     return weights
+
+
+def _weigh_not_own(text: str, words: re.Pattern[str]) -> dict[str, float]:
+    """Return the weight of the signs around words that are hardly the user's own, if they make it a suspect."""
+    for match in islice(words.finditer(text), _MAX_NOT_OWN):
+        start, end = max(0, match.start() - _NEAR), match.end() + _NEAR
+        found = _weigh_visible(text[start:end], "outside")
+        if sum(found.values()) >= SUSPICIOUS:
+            return found
+    return {}
 
 
 def _weigh_visible(text: str, channel: Channel) -> dict[str, float]:

@@ -350,6 +350,7 @@ HEADER: Final = re.compile(
     r"(?:^|\n|\\n)[ \t]*(?:#{2,4}[ \t]*(?:system(?: prompt| message)?|instructions?|response|input|user|assistant|human)[ \t]*:|"
     r"#{2,4}[ \t]*(?:system prompt|new instructions?|system message|system)[ \t]*(?:\n|$|\\n)|"
     r"(?:\*\*|__)?(?:system|developer)(?:\*\*|__)?[ \t]*:|-{3,}[ \t]*(?:end|begin|start) (?:of )?(?:system|user|prompt|instructions|context|document|data|tool)[^\n]{0,30}|"
+    r"\W*(?:begin|start|end) (?:of )?(?:the )?(?:system|developer|admin)[ _-](?:message|prompt|instructions?)[ \t]*(?::|\n|$|\\n)|"
     r"={3,}[ \t]*(?:end|begin|start|system|new)[^\n=]{0,40}={3,})",
     re.IGNORECASE,
 )

@@ -34,7 +34,8 @@ def _screen(new: NewMemory) -> None:
     channel = find_channel(new.trust, new.source)
     # The names of a speaker and of a source are shown in a prompt as well.
     names = (new.message.speaker if new.message else None, new.source)
-    found = [find_poison(new.content, channel), *(find_poison(name, "outside") for name in names if name)]
+    spoken = new.message is not None
+    found = [find_poison(new.content, channel, spoken), *(find_poison(name, "outside") for name in names if name)]
     suspicion = max((each for each in found if each), key=lambda each: each.score, default=None)
     if suspicion is None and (new.quarantined_at is None or QUARANTINE in new.notes):
         return

@@ -130,10 +130,10 @@ def index_conditions() -> list[ColumnElement[bool]]:
 def memory_from_row(row: Sequence[Any]) -> Memory:
     """Return the `Memory` in a row of `SELECT_MEMORY`; `Incompatible` when the row is not what was written."""
     try:
-        memory = _build_memory(row)
-    except (TypeError, ValueError, OverflowError) as error:
+        memory, is_intact = _build_memory(row), content_hash(row[1]) == row[22]
+    except (TypeError, ValueError, OverflowError, AttributeError) as error:
         raise Incompatible(f"memory {row[0]} is damaged ({error}): restore a backup") from error
-    if content_hash(memory.content) != row[22]:
+    if not is_intact:
         raise Incompatible(f"memory {row[0]} is damaged (its text is not what was written): restore a backup")
     return memory
 
@@ -151,8 +151,11 @@ def _build_memory(row: Sequence[Any]) -> Memory:
     )  # fmt: skip
 
 
-def _from_json(text: str) -> Any:
-    return {} if text == "{}" else json.loads(text)
+def _from_json(text: str) -> dict[str, Any]:
+    values = {} if text == "{}" else json.loads(text)
+    if not isinstance(values, dict):
+        raise TypeError("a JSON object is expected")
+    return values
 
 
 def _from_micros_or_none(micros: int | None) -> datetime | None:

@@ -119,6 +119,7 @@ def test_changed_receipt_is_not_verified(manager: MemoryManager, changed: dict[s
     [
         ("UPDATE receipts SET receipt = replace(receipt, 'erased', 'pending')", "was changed after it was signed"),
         ("UPDATE receipts SET signature = x'00'", "was changed after it was signed"),
+        ("UPDATE receipts SET signature = 'none'", "was changed after it was signed"),
         ("UPDATE receipts SET at = at - 1", "another user, time or state"),
         ("UPDATE receipts SET user = 'eve'", "another user, time or state"),
         ("UPDATE receipts SET finished = 1 - finished", "another user, time or state"),

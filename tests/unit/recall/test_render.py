@@ -190,3 +190,23 @@ def test_context_keeps_good_hits_however_many_there_are() -> None:
     hits = tuple(hit(n, f"fact number {n}", 0.35 + n / 100) for n in range(12))
     shown = render_context(Recall(hits, "r", "fact", 0.8), 2_000, NOW, floor=0.08)
     assert len(shown.hits) == 12
+
+
+@pytest.mark.parametrize(
+    ("scores", "shown"),
+    [((0.8, 0.14), 1), ((0.8, 0.2, 0.15, 0.13), 1), ((0.8, 0.6), 2), ((0.3, 0.2, 0.15), 3), ((0.5,), 1), ((), 0)],
+)
+def test_context_of_few_hits_leaves_out_what_does_not_stand_out(scores: tuple[float, ...], shown: int) -> None:
+    hits = tuple(hit(n, f"fact number {n}", score) for n, score in enumerate(scores, 1))
+    assert len(render_context(Recall(hits, "r", "fact", 0.8), 2_000, NOW, floor=0.08).hits) == shown
+
+
+def test_preference_at_a_low_score_is_shown_only_where_a_choice_is_asked_for() -> None:
+    hits = (hit(1, "I hate cilantro.", 0.2), hit(2, "The boiler is old.", 0.2))
+
+    def shown(question: str) -> list[str]:
+        context = render_context(Recall(hits, "r", question, 0.1), 2_000, NOW, floor=0.08)
+        return [each.content for each in context.hits]
+
+    assert shown("What should I cook tonight?") == ["I hate cilantro."]
+    assert shown("Why is the sky blue?") == []

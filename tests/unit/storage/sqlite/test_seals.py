@@ -22,6 +22,8 @@ def file(tmp_path: Path) -> Path:
         memory.recall("Where does Ana live?", user="ana")
         gone = memory.add_memory("The spare key is under the mat.", user="ana")
         memory.forget(gone.id, user="ana")
+        for output in ("one", "two"):
+            memory.save_execution_record("cook", {"output": output, "duration_ms": 5})
     return path
 
 
@@ -78,6 +80,27 @@ def test_check_names_the_table_that_another_program_changed(file: Path, table: s
         assert [each for each in problems if f"rows of {table} were changed by another program" in each]
 
 
+@pytest.mark.parametrize("value", ["'x'", "7", "x'ff'"])
+@pytest.mark.parametrize("column", ["tenant", "number", "id", "agent", "workflow", "record", "recorded_at", "digest"])
+def test_check_finds_an_edited_execution_record(file: Path, column: str, value: str) -> None:
+    _edit(file, f"UPDATE executions SET {column} = {value} WHERE number = 2")
+    with _open(file) as memory:
+        assert [each for each in memory.check().problems if each.startswith("execution records of tenant")]
+
+
+@pytest.mark.parametrize("table", ["executions", "execution_heads"])
+def test_check_finds_removed_execution_records(file: Path, table: str) -> None:
+    _edit(file, f"DELETE FROM {table}")
+    with _open(file) as memory:
+        assert [each for each in memory.check().problems if each.startswith("execution records of tenant")]
+
+
+def test_check_without_the_key_names_the_missing_file(file: Path) -> None:
+    file.with_name("memory.db.key").unlink()
+    with _open(file) as memory:
+        assert "memory.db.key is missing" in memory.check().problems[-1]
+
+
 def test_a_later_write_does_not_hide_an_edit(file: Path) -> None:
     _edit(file, "UPDATE memories SET speaker = 'Bob' WHERE id = 2")
     with _open(file) as memory:
@@ -105,7 +128,9 @@ def test_check_names_a_value_of_another_type(file: Path) -> None:
     _edit(file, "UPDATE claims SET slot = 'ana/city'")
     _edit(file, "UPDATE memories SET valid_from = 'soon' WHERE id = 2")
     _edit(file, "UPDATE memories SET true_from = 'soon' WHERE id = 3")
+    _edit(file, "UPDATE memories SET content = x'ff', notes = '7' WHERE id = 1")
     with _open(file) as memory:
         problems = memory.check().problems
         assert [each for each in problems if "wrong claims" in each]
+        assert [each for each in problems if "memory 1 is damaged" in each]
         assert [each for each in problems if "memory 2 is damaged" in each]
