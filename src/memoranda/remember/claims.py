@@ -104,7 +104,7 @@ _NO_SUBJECTS: Final = frozenset(_NO_SUBJECTS_WORDS.split())
 
 def find_claims(utterance: Utterance, events: Sequence[Mention]) -> tuple[Claim, ...]:
     """Return the claims in an utterance; the first person of an assistant without a name is nobody."""
-    if len(utterance.text) > _MAX_TEXT:
+    if len(utterance.text) > _MAX_TEXT or utterance.presented == "play":
         return ()
     claims: list[Claim] = []
     for clause in find_clauses(utterance.text):

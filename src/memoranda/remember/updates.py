@@ -248,7 +248,8 @@ class _SearchField:
 
 def _is_read(new: NewMemory) -> bool:
     trusted = trust_rank(new.trust) >= trust_rank("document")
-    return trusted and len(new.content) <= _MAX_TEXT and new.quarantined_at is None
+    played = new.notes.get(PRESENTED) == "play"
+    return trusted and not played and len(new.content) <= _MAX_TEXT and new.quarantined_at is None
 
 
 def _whole_scope(new: NewMemory) -> Scope:
