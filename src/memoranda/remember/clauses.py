@@ -75,14 +75,14 @@ _NOT_STATED: Final = tuple(
         r"\b(?:i|we)\s+wish\b|\bif\s+only\b|\bas\s+if\b|\bas\s+though\b|\bact\s+as\b|\bkidding\b|\bjok(?:e|ing)\b",
         r"\bin\s+(?:my|a|the|this|that)\s+(?:dreams?|novel|story|book|game|film|movie|play|show|poem|song|scenario|simulation|draft"
         r"|example|role)\b|\bdream(?:ed|t)?\b",
-        r"\b(?:would|could|might|(?-i:may)|should|ought\s+to|supposed\s+to|['’]d\s+(?:love|like|rather|prefer|be|move|have|go))\b",
+        r"\b(?:would|could|might|(?-i:may)|should|ought\s+to|supposed\s+to|['’]d\s+(?:love|like|rather|prefer|be|move|have|go))\b(?!\s+(?:to\s+)?be\s+(?:called|addressed)\b)",
         r"\b(?:maybe|perhaps|possibly|probably|hypothetically|theoretically|in\s+theory|someday|some\s+day|one\s+day|eventually)\b",
         r"\b(?:want|wants|wanted|hope|hopes|hoping|plan|plans|planning|planned|intend|intends|thinking|considering|consider"
-        r"|considered|tempted|dreaming|trying|tried|about|almost|nearly|close)\s+(?:to|of|about|on|for)\b|\balmost\b|\bnearly\b",
+        r"|considered|tempted|dreaming|trying|tried|about|almost|nearly|close)\s+(?:to|of|about|on|for)\b(?!\s+be\s+(?:called|addressed)\b)|\balmost\b|\bnearly\b",
         r"\b(?:will|['’]ll|won['’]t|going\s+to|gonna|about\s+to|shall)\b",
         r"\b(?:he|she|they|someone|somebody|people|everyone|everybody|nobody|who|you|mom|dad|(?!I\b)[A-Z]\w+)\s+(?:\w+\s+)?"
         r"(?:said|says|say|told|tells|asked|asks|thinks|think|thought|claims|claimed|believes|wrote|writes|texted|mentioned"
-        r"|insists|reckons|joked|replied|suggested|suggests|wants|heard)\b",
+        r"|insists|reckons|joked|replied|suggested|suggests|wants(?!\s+to\s+be\s+called\b)|heard)\b",
         r"\b(?:according\s+to|rumou?r|heard\s+that|i\s+heard|i\s+read|it\s+says|they\s+say|supposedly|allegedly"
         r"|i\s+was\s+told|told\s+me)\b|\bneither\b",
         r"\b(?:never|not\s+yet|haven['’]t|hasn['’]t|didn['’]t|did\s+not|have\s+not|has\s+not)\b(?!.*\b(?:any\s*more|any\s+longer)\b)",
@@ -95,7 +95,7 @@ _PAST: Final = re.compile(
         |as\s+a\s+(?:kid|child|student|teen|teenager|boy|girl|baby|young\s+\w+|junior|freshman|toddler)|in\s+(?:my\s+)?(?:childhood|youth|school|college
         |university|uni|high\s+school|my\s+twenties|my\s+teens)|growing\s+up|until\s+(?:i|we|last|my)|once\s+(?:lived|worked|had|owned|was)
         |at\s+one\s+point|for\s+a\s+(?:while|year|summer|few\s+\w+)\s*(?:,|\.|$|back|once|before)|way\s+back|ex-|my\s+ex|my\s+(?:old|former|previous|last))\b
-    |\b(?:lived|worked|studied|drove|owned|loved|liked|preferred|hated|played|taught|spoke|weighed|smoked|drank|ate|rented|stayed|dated|ran|used)\b
+    |\b(?:lived|worked|studied|drove|owned|loved|liked|(?<!my\s)(?<!our\s)(?<!'s\s)preferred|hated|played|taught|spoke|weighed|smoked|drank|ate|rented|stayed|dated|ran|used)\b
         (?!\s+to\b)""",
     re.X | re.I,
 )  # fmt: skip
