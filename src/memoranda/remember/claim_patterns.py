@@ -208,7 +208,7 @@ _HEALTH = (
     _many("allergic to", r"~who~adv(?:have|has) (?:an? )?(?:severe |bad )?(?:allergy to ~value|(?P<value2>\w+) allergy)"),
     _many("allergic to", r"~who~advoutgr(?:ew|own) (?:my|his|her|their|the) (?P<value>\w+) allergy", "end", holds=False),
     _many("diet", r"~who~adv(?:no longer|not)(?: an?)? ~diet(?! (?!(?:any|anymore|now|since|and|but|because|so|today|these|either|or|as of)\b)\w)", "end", holds=False),
-    _many("diet", r"~who~adv(?:an? |a strict |gone |went )?~diet\b"),
+    _many("diet", r"~who~adv(?:an? |a strict |gone |went |became |turned |become )?~diet\b"),
     _many("condition", r"~who(?:was |got |~adv)(?:just |recently )?diagnosed with ~value"),
     _many("condition", r"~who~adv(?:have|has|suffers? from) (?P<value>~illness)\b"),
 )  # fmt: skip
@@ -227,6 +227,8 @@ _HABITS = (
     _many(ANY_ATTRIBUTE, r"~who~adv(?:returned|dropped|closed|lost) (?P<value>(?:my|our|the|his|her|their) (?:[\w-]+ ){0,3}?~contract)~stop", "end", holds=False),
     _many(ANY_ATTRIBUTE, r"~who~adv(?:returned|dropped|closed|lost) (?P<value>(?:my|our|the|his|her|their) [^.!?;,\n]+|(?-i:[A-Z]\w+)[^.!?;,\n]*)", holds=False),
     _many(ANY_ATTRIBUTE, r"~who~adv(?:switched|moved|changed|migrated|converted|upgraded|swapped|gone|went|transitioned) (?:over )?(?:away )?from ~old (?:over )?to ~short~stop", "update"),
+    # Names no slot, and so changes nothing; but it is read, so that what stands beside it may.
+    _many(ANY_ATTRIBUTE, r"~who~adv(?:switched|changed|converted|upgraded) (?:over )?to (?!from\b)~short~stop", "update"),
     _many(ANY_ATTRIBUTE, r"~who~adv(?:replaced|swapped|traded(?: in)?|exchanged) ~old (?:with|for|by) ~short~end", "update"),
     _many("owns", r"~who~adv(?:owns?|bought|purchased|adopted|got|have|has) (?P<value>(?:an?|two|three|four|five|\d+|some|my (?:first|own)|no) (?:[\w-]+ ){0,4}[\w-]+)~stop"),
     _many("owns", r"~who~adv(?:no longer (?:have|has|own|owns)|(?:don't|doesn't) (?:have|own)) (?P<value>(?:an?|the|my|our|any) (?:[\w-]+ ){0,3}?[\w-]+)(?: any ?more)?~end", "end", holds=False),
