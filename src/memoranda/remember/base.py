@@ -15,6 +15,7 @@ from memoranda.types import MemoryType, Status
 EntityKind: TypeAlias = Literal[
     "person", "place", "organisation", "name", "title", "quantity", "email", "url", "handle", "phone"
 ]
+Presented: TypeAlias = Literal["text", "play"]
 Rule: TypeAlias = Literal["empty", "system", "echo", "secret", "greeting", "fragment", "duplicate", "evidence"]
 
 
@@ -37,8 +38,9 @@ class Utterance:
     idempotency_key: str | None = None
     owner: str = "user"
     """Whom "the user" means: the name of the user whose memory it is."""
-    presented: bool = False
-    """Whether the speaker's message before it announced it as a text: "Translate my next message"."""
+    presented: Presented | None = None
+    """Why it may not be about the speaker: their message before announced a text ("Translate my next message"), or it
+    is a line of a role play."""
     echoes: tuple[Span, ...] = ()
     """The parts that only repeat what is known: recalled text that came back without its marks."""
 

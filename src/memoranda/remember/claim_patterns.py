@@ -37,7 +37,7 @@ PARTS: Final = {
     "value": r"(?P<value>(?:[^.!?;\n]|\.(?=\S)|(?<=\b(?:Mr|Ms|Dr|St))\.|(?<=\bMrs)\.)+)",
     "short": r"(?P<value>(?:[^.!?;,\n]|\.(?=\S))+?)",
     "end": r"(?=[\s.!;,]*$)",
-    "stop": r"(?=\s*(?:[.,;!](?!\d)|$)| (?:as|last|this|in|on|yesterday|today|now|recently|from|since|(?:a|two|three) (?:\w+ )?(?:day|week|month|year|decade|while|few|couple)|earlier|instead|with|to)\b)",
+    "stop": r"(?=\s*(?:[.,;!](?!\d)|$)| (?:as|last|this|in|on|yesterday|today|now|recently|from|since|(?:a|two|three) (?:\w+ )?(?:day|week|month|year|decade|while|few|couple)|earlier|instead|with|to|these days|nowadays|currently|again|at the moment|right now)\b)",
     # Nouns that look like a verb: "the meeting is on Monday".
     "ing_noun": (
         r"(?:meeting|building|wedding|training|morning|evening|painting|booking|rating|hearing|screening|briefing|opening|closing|heating"
@@ -62,6 +62,7 @@ PARTS: Final = {
         r"|reading|watching|using|renting|supporting|following|taking|keeping|attending|dating|vaping|fasting|swimming|meditating|gambling"
         r"|volunteering at|banking with|commuting (?:by|on|with)|subscribing to|going to|training at|listening to)"
     ),
+    "weekday": r"(?-i:(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day\b)",
     "no_more": r"(?:no longer|don't|doesn't|do not|does not)",
     "stopped": r"(?:(?:have |has |'ve )?(?:stopped|quit|gave up|given up|ceased|am done|'m done|is done))",
     "status": r"(?P<value>married|single|engaged|divorced|widowed|separated)",
@@ -136,11 +137,16 @@ def _many(attribute: str, template: str, operation: Operation = "state", *, hold
 
 _PEOPLE = (
     _one("name", r"(?P<whose>~user's|~kin's|my) (?:full |legal )?name(?: is|'s) (?:now )?~name"),
-    _one("name", r"(?:please )?call (?P<who>me) ~name"),
+    # What somebody wants to be called leaves their name as it is; "call me Friday" is no name.
+    _one("preferred name", r"(?:(?:please|just|kindly|simply|(?:you|everyone|everybody) (?:can|may|could|should)|feel free to) )*call (?P<who>me) (?!~weekday)~name~stop"),
+    _one("preferred name", r"~who~adv(?:go|goes|going) by (?:the name (?:of )?)?~name~stop"),
+    _one("preferred name", r"~who(?:~adv(?:prefers?|wants?|likes?|wishes|asked|asks)|'d (?:rather|prefer|like)) (?:to )?be (?:called|addressed as) ~name~stop"),
+    _one("preferred name", r"(?:please )?(?:(?:don't|do not) call|stop calling) (?P<who>me) (?!~weekday)~name(?: any ?more)?~end", "end", holds=False),
+    _one("preferred name", r"~who~adv(?:~no_more (?:go|goes)|stopped going) by ~name(?: any ?more)?~end", "end", holds=False),
     _one("name", r"~who(?:(?:legally|officially|recently) )*changed (?:my|his|her|their) (?:last |first |sur)?name (?:from ~old )?to ~name", "update"),
-    _one("name", r"~who~adv(?:go|goes) by ~name~stop"),
     _many("nickname", r"(?:everyone|everybody|people|they|friends|(?:(?:most|all|some) (?:of )?)?(?:my|our) \w+|(?:most|some) people)(?: else)?(?: (?:just|usually|always|still|mostly|all))? (?:calls? (?P<who>me)|says?) ~name~stop"),
-    _many("nickname", r"~who~adv(?:known as|nicknamed|called|better known as) ~name~stop"),
+    _many("nickname", r"~who~adv(?:known as|nicknamed|better known as) ~name~stop"),
+    _many("nickname", r"(?P<who>i|we|~user)(?:(?='(?:m|re|s) )| )~advcalled ~name~stop"),
     _many("handle", r"(?:(?:you can|please|just) )*(?:reach|find|message|tag|ping|follow|contact|email|dm) (?P<who>me) (?:at|on|under|as|via) (?P<value>@[\w.-]*\w|[\w.+-]+@[\w-]+\.[\w.-]*\w)"),
     _one("age", r"~who~adv(?P<value>\d{1,3}) years? old\b"),
     _one("age", r"(?P<who>i|we|~user|~kin)(?:(?='(?:m|s) )| )~adv(?:am|is|'m|'s|now) (?P<value>\d{1,3})(?: now)?(?=[\s.!;,]*$|,| and )"),
@@ -175,7 +181,8 @@ _WORK = (
     _one("employer", r"~who~adv(?:got )?hired (?:by|at) ~name"),
     _one("employer", r"~who~adv~no_more (?:work|employed)s? (?:at|for|with|by) ~name", "end", holds=False),
     _one("employer", r"~who~adv(?:left|quit|resigned from|retired from) ~name~stop", "end", holds=False),
-    _one("employer", r"~who~adv(?:quit|left|lost|gave up|resigned from|handed in (?:my|his|her) \w+)(?: (?:my|his|her|their|the) (?:current )?(?:job|position|role))?(?: (?:at|with) ~name)~stop", "end", holds=False),
+    # Who gave notice works there for some months more: that is only linked.
+    _one("employer", r"~who~adv(?:quit|left|lost|gave up|resigned from)(?: (?:my|his|her|their|the) (?:current )?(?:job|position|role))?(?: (?:at|with) ~name)~stop", "end", holds=False),
     _one("employer", r"~who~adv(?:quit|left|lost) (?:my|his|her|their) (?:current )?job~stop(?P<value>)", "end", holds=False),
     _one("employer", r"~who(?:was |~adv)(?:got )?(?:fired|laid off|let go)(?! (?:up|of)\b)(?: (?:from|by|at) ~name)?", "end", holds=False),
     _one("occupation", r"~who~adv(?:works?|working|employed) (?:\w+ ){0,2}as (?:an? |the )?~short~stop"),
@@ -201,7 +208,7 @@ _HEALTH = (
     _many("allergic to", r"~who~adv(?:have|has) (?:an? )?(?:severe |bad )?(?:allergy to ~value|(?P<value2>\w+) allergy)"),
     _many("allergic to", r"~who~advoutgr(?:ew|own) (?:my|his|her|their|the) (?P<value>\w+) allergy", "end", holds=False),
     _many("diet", r"~who~adv(?:no longer|not)(?: an?)? ~diet(?! (?!(?:any|anymore|now|since|and|but|because|so|today|these|either|or|as of)\b)\w)", "end", holds=False),
-    _many("diet", r"~who~adv(?:an? |a strict |gone |went )?~diet\b"),
+    _many("diet", r"~who~adv(?:an? |a strict |gone |went |became |turned |become )?~diet\b"),
     _many("condition", r"~who(?:was |got |~adv)(?:just |recently )?diagnosed with ~value"),
     _many("condition", r"~who~adv(?:have|has|suffers? from) (?P<value>~illness)\b"),
 )  # fmt: skip
@@ -220,6 +227,8 @@ _HABITS = (
     _many(ANY_ATTRIBUTE, r"~who~adv(?:returned|dropped|closed|lost) (?P<value>(?:my|our|the|his|her|their) (?:[\w-]+ ){0,3}?~contract)~stop", "end", holds=False),
     _many(ANY_ATTRIBUTE, r"~who~adv(?:returned|dropped|closed|lost) (?P<value>(?:my|our|the|his|her|their) [^.!?;,\n]+|(?-i:[A-Z]\w+)[^.!?;,\n]*)", holds=False),
     _many(ANY_ATTRIBUTE, r"~who~adv(?:switched|moved|changed|migrated|converted|upgraded|swapped|gone|went|transitioned) (?:over )?(?:away )?from ~old (?:over )?to ~short~stop", "update"),
+    # Names no slot, and so changes nothing; but it is read, so that what stands beside it may.
+    _many(ANY_ATTRIBUTE, r"~who~adv(?:switched|changed|converted|upgraded) (?:over )?to (?!from\b)~short~stop", "update"),
     _many(ANY_ATTRIBUTE, r"~who~adv(?:replaced|swapped|traded(?: in)?|exchanged) ~old (?:with|for|by) ~short~end", "update"),
     _many("owns", r"~who~adv(?:owns?|bought|purchased|adopted|got|have|has) (?P<value>(?:an?|two|three|four|five|\d+|some|my (?:first|own)|no) (?:[\w-]+ ){0,4}[\w-]+)~stop"),
     _many("owns", r"~who~adv(?:no longer (?:have|has|own|owns)|(?:don't|doesn't) (?:have|own)) (?P<value>(?:an?|the|my|our|any) (?:[\w-]+ ){0,3}?[\w-]+)(?: any ?more)?~end", "end", holds=False),

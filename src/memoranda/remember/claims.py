@@ -104,7 +104,7 @@ _NO_SUBJECTS: Final = frozenset(_NO_SUBJECTS_WORDS.split())
 
 def find_claims(utterance: Utterance, events: Sequence[Mention]) -> tuple[Claim, ...]:
     """Return the claims in an utterance; the first person of an assistant without a name is nobody."""
-    if len(utterance.text) > _MAX_TEXT:
+    if len(utterance.text) > _MAX_TEXT or utterance.presented == "play":
         return ()
     claims: list[Claim] = []
     for clause in find_clauses(utterance.text):
@@ -183,14 +183,18 @@ def _until(claim: Claim, end: datetime) -> Claim:
 
 
 def _keep_last_change(claims: list[Claim]) -> list[Claim]:
-    """Return the claims with one change of a slot, the last: "I moved to Rome, then back to Kiel" ends nothing else."""
-    last = {(claim.subject, claim.attribute): n for n, claim in enumerate(claims) if _changes(claim)}
-    return [
-        replace(claim, operation="state", valid_to=claim.valid_from)
-        if _changes(claim) and last[claim.subject, claim.attribute] != n
-        else claim
-        for n, claim in enumerate(claims)
-    ]
+    """Return the claims with one change of a slot, the last: "I moved to Rome, then back to Kiel" ends nothing else.
+
+    Neither does "I grew up in Rome, moved to Kiel and live in Bonn".
+    """
+    last = {(claim.subject, claim.attribute): n for n, claim in enumerate(claims) if claim.holds and not claim.valid_to}
+    kept: list[Claim] = []
+    for n, claim in enumerate(claims):
+        final = last.get((claim.subject, claim.attribute), n)
+        if _changes(claim) and final != n:
+            claim = replace(claim, operation="state", valid_to=claim.valid_from if _changes(claims[final]) else None)
+        kept.append(claim)
+    return kept
 
 
 def _changes(claim: Claim) -> bool:

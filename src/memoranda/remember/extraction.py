@@ -8,12 +8,13 @@ from typing import Final, TypeVar
 
 from memoranda.dates.find import Mention, find_mentions
 from memoranda.messages.message import Message, text_of
-from memoranda.remember.base import Candidate, Entity, Feature, KnownTexts, NoKnownTexts, Utterance, Verdict
+from memoranda.remember.base import Candidate, Entity, Feature, KnownTexts, NoKnownTexts, Presented, Utterance, Verdict
 from memoranda.remember.claims import find_claims
 from memoranda.remember.entities import find_entities
 from memoranda.remember.frames import announces_text
 from memoranda.remember.gate import DialogueContext, dialogue_context, judge, question_in, with_question
 from memoranda.remember.importance import combine_features, find_features
+from memoranda.remember.role_play import is_played
 from memoranda.storage.claims import CLAIMS, PRESENTED, VOICE, Claim
 from memoranda.types import JSON, MemoryType
 
@@ -45,8 +46,7 @@ def extract_each(
     known: KnownTexts | None = None,
     *,
     importance: float | None = None,
-    question: str = "",
-    announced_by: str | None = None,
+    before: DialogueContext | None = None,
 ) -> Iterator[list[Candidate | Verdict]]:
     """Yield the candidates and verdicts of each utterance.
 
@@ -54,15 +54,16 @@ def extract_each(
         utterances: What was said, in order.
         known: The texts that are known already.
         importance: Replaces the score.
-        question: What was asked before the first one.
-        announced_by: Whose last turn before the first one announced a text.
+        before: What was asked, announced or played before the first one.
     """
     people, prompts = (u.speaker for u in utterances), (u.text for u in utterances if u.role == "system")
-    context = replace(dialogue_context(people, prompts), question=question, announced_by=announced_by)
+    context = dialogue_context(people, prompts, before)
     texts = NoKnownTexts() if known is None else known
     for utterance in utterances:
         found: list[Candidate | Verdict] = []
-        presented = utterance.speaker == context.announced_by
+        context = replace(context, in_play=is_played(utterance.text, in_play=context.in_play))
+        announced = utterance.speaker == context.announced_by
+        presented: Presented | None = "play" if context.in_play else "text" if announced else None
         for piece in judge(replace(utterance, presented=presented), context, texts):
             if isinstance(piece, Verdict):
                 found.append(piece)
@@ -72,7 +73,7 @@ def extract_each(
             found.append(replace(candidate, content=content))
             texts.add(replace(piece, text=content))
         yield found
-        announced_by = None if presented else context.announced_by
+        announced_by = None if announced else context.announced_by
         announced_by = utterance.speaker if announces_text(utterance.text) else announced_by
         context = replace(context, question=question_in(utterance.text), announced_by=announced_by)
 
@@ -147,7 +148,7 @@ def to_notes(candidate: Candidate) -> dict[str, JSON]:
     if said.role == "user" and said.owner not in ("user", said.speaker):
         notes[VOICE] = said.owner
     if said.presented:
-        notes[PRESENTED] = True
+        notes[PRESENTED] = said.presented
     return {key: value for key, value in notes.items() if value}
 
 

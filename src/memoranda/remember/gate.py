@@ -58,13 +58,18 @@ class DialogueContext:
     """What the turn before asked: a single word can then be an answer."""
     announced_by: str | None = None
     """The speaker whose last turn announced a text."""
+    in_play: bool = False
+    """Whether a role play goes on."""
 
 
-def dialogue_context(names: Iterable[str], system_prompts: Iterable[str]) -> DialogueContext:
-    """Return the context of a conversation."""
+def dialogue_context(
+    names: Iterable[str], system_prompts: Iterable[str], before: DialogueContext | None = None
+) -> DialogueContext:
+    """Return the context of a conversation, given what was before its first message."""
     people = {word.lower() for name in set(names) for word in words_of(name)}
     runs = {run for prompt in system_prompts for run in _shingles(prompt)}
-    return DialogueContext(frozenset(people - {"user", "assistant", "tool"}), frozenset(runs))
+    known = before or DialogueContext()
+    return replace(known, names=frozenset(people - {"user", "assistant", "tool"}), instructions=frozenset(runs))
 
 
 def question_in(text: str) -> str:

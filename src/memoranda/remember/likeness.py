@@ -183,6 +183,13 @@ def tells_event(text: str) -> bool:
     return EVENT.search(told) is not None or tells_change(text)
 
 
+@text_cache(4096)
+def changes_in(text: str) -> tuple[str, ...]:
+    """Return the parts of a short sentence that each tell a change ("I quit, sold the car"), or else the whole text."""
+    parts = [part for part in _EVENT_END.split(text) if part.strip()] if is_plain(text) else []
+    return tuple(parts) if len(parts) > 1 and all(tells_change(part) for part in parts) else (text,)
+
+
 def likeness(older: str, newer: str, nearness: float, *, whole: bool = False) -> float:
     """Return how likely a newer text is about the same thing as an older one.
 

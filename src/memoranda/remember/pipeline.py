@@ -51,6 +51,7 @@ from memoranda.remember.new_memory import (
     trust_of_text,
 )
 from memoranda.remember.quarantine import screen
+from memoranda.remember.role_play import is_in_play
 from memoranda.remember.updates import UpdateFinder
 from memoranda.storage.add import to_memory
 from memoranda.storage.base import Store
@@ -71,8 +72,10 @@ _CLOCKS_DIFFER: Final = timedelta(minutes=1)
 """By how much a message may be dated after it was stored without a word about it: clocks differ."""
 _ANSWER_WORDS: Final = 4
 _ANSWERED_WITHIN: Final = timedelta(days=1)
-_READ_BEFORE: Final = 3
-"""How many messages before a call are read: between two of one speaker are mostly one or two of others."""
+_BETWEEN: Final = 3
+"""How far back the speaker's last message is: between two of one speaker are mostly one or two of others."""
+_READ_BEFORE: Final = 40
+"""How many messages before a call are read: a role play may go on that long."""
 DATED_IN_FUTURE: Final = "dated in the future"
 """The key in the notes for the time that a message was dated with, when that lies after the time it was stored."""
 
@@ -173,31 +176,30 @@ class RememberPipeline:
     def _extract(self, utterances: Sequence[Utterance], known: Known, options: WriteOptions) -> list[Extracted]:
         """Return the candidates and verdicts of each utterance. A plain text does not go through the gate."""
         judged = [utterance for utterance in utterances if self._is_judged(utterance, options)]
-        question, announced_by = self._read_before(judged[0], options.scope) if judged else ("", None)
-        found = iter(
-            extract_each(
-                judged, known.texts, importance=options.importance, question=question, announced_by=announced_by
-            )
-        )
+        before = self._read_before(judged[0], options.scope) if judged else _NO_DIALOGUE
+        found = iter(extract_each(judged, known.texts, importance=options.importance, before=before))
         return [
             next(found) if self._is_judged(each, options) else self._keep(each, known, options) for each in utterances
         ]
 
-    def _read_before(self, first: Utterance, scope: Scope) -> tuple[str, str | None]:
-        """Return what was asked right before the first message of a call, and its speaker if they announced it.
+    def _read_before(self, first: Utterance, scope: Scope) -> DialogueContext:
+        """Return what was asked right before the first message of a call, who announced it, and whether a play goes on.
 
         Only a message that is short as answers are has a question.
         """
         message = first.message
         if message is None:
-            return "", None
+            return _NO_DIALOGUE
         last = self._store.read(lambda tx: read_last_messages(tx, scope, _READ_BEFORE), tenant=scope.tenant)
         last = [each for each in last if timedelta(0) <= first.said_at - each.said_at <= _ANSWERED_WITHIN]
-        own = next((each for each in last if _same_speaker(each, message)), None)
+        own = next((each for each in last[:_BETWEEN] if _same_speaker(each, message)), None)
         announced = own is not None and announces_text(own.content or "")
         is_answer = len(first_words(first.text, _ANSWER_WORDS + 1)) <= _ANSWER_WORDS
-        question = question_in(last[0].content or "") if is_answer and last and last[0] is not own else ""
-        return question, first.speaker if announced else None
+        return DialogueContext(
+            question=question_in(last[0].content or "") if is_answer and last and last[0] is not own else "",
+            announced_by=first.speaker if announced else None,
+            in_play=is_in_play(each.content or "" for each in reversed(last) if each.role == "user"),
+        )
 
     def _keep(self, utterance: Utterance, known: Known, options: WriteOptions) -> Extracted:
         """Return what becomes of an utterance that does not go through the gate: a text may be a duplicate."""

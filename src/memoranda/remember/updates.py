@@ -23,6 +23,7 @@ from memoranda.index.partitions import Partitions
 from memoranda.remember.alignment import align, can_align
 from memoranda.remember.corrections import find_taken_back
 from memoranda.remember.likeness import (
+    changes_in,
     is_plain,
     is_state,
     likeness,
@@ -248,7 +249,8 @@ class _SearchField:
 
 def _is_read(new: NewMemory) -> bool:
     trusted = trust_rank(new.trust) >= trust_rank("document")
-    return trusted and len(new.content) <= _MAX_TEXT and new.quarantined_at is None
+    played = new.notes.get(PRESENTED) == "play"
+    return trusted and not played and len(new.content) <= _MAX_TEXT and new.quarantined_at is None
 
 
 def _whole_scope(new: NewMemory) -> Scope:
@@ -322,6 +324,14 @@ def _is_before(happened: datetime | None, older: _Older) -> bool:
 
 
 def _choose_followed(text: str, olders: Sequence[_Older], *, among_many: bool) -> list[tuple[int | NewMemory, float]]:
+    """Return the older memories that the events of a text are most likely about, and how likely; often none."""
+    found = [each for event in changes_in(text) for each in _choose_followed_by(event, olders, among_many=among_many)]
+    return [each for n, each in enumerate(found) if all(each[0] is not other[0] for other in found[:n])]
+
+
+def _choose_followed_by(
+    text: str, olders: Sequence[_Older], *, among_many: bool
+) -> list[tuple[int | NewMemory, float]]:
     """Return the older memories that an event is most likely about, the likeliest first, and how likely; often none."""
     scored = [(likeness(older.content, text, older.nearness), older) for older in olders]
     likely = [each for each in scored if each[0] >= _least(each[1]) and same_people(each[1].content, text)]

@@ -120,7 +120,7 @@ _SYNONYMS: Final = {
 }  # fmt: skip
 _DETERMINERS: Final = re.compile(r"^(?:the|this|my|our|a|an)\s+")
 _ADJECTIVES: Final = re.compile(
-    r"^(?:(?:new|current|updated|latest|primary|main|present|actual|correct|preferred(?= (?:language|name|pronoun|contact))|all[ -]time|absolute|own|next)\s+)+",
+    r"^(?:(?:new|current|updated|latest|primary|main|present|actual|correct|preferred(?= (?:language|pronoun|contact))|all[ -]time|absolute|own|next)\s+)+",
     re.I,
 )
 # Nouns of which somebody may have several at once: another value says nothing about the first.

@@ -41,7 +41,7 @@ SAID_FROM: Final = "said_from"
 VOICE: Final = "voice"
 """The key in a memory's notes for the name of the user, where they speak without one but are known by it."""
 PRESENTED: Final = "presented"
-"""The key in a memory's notes where its speaker announced it as a text: it is only linked."""
+"""The key in a memory's notes for why it may not be about its speaker: a text, only linked, or a line of a play."""
 _UNNAMED: Final = frozenset(("user", "assistant", "tool", "system"))
 _C = claims.c
 _M = memories.c

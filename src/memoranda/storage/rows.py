@@ -162,7 +162,9 @@ def _from_micros_or_none(micros: int | None) -> datetime | None:
     return None if micros is None else from_micros(micros)
 
 
-_NAMES = frozenset(("name", "nickname", "full name", "first name", "last name", "email", "handle", "username"))
+_NAMES = frozenset(
+    ("name", "preferred name", "nickname", "full name", "first name", "last name", "email", "handle", "username")
+)
 """Attributes of claims whose value is a name of the subject."""
 
 
