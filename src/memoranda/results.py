@@ -401,6 +401,8 @@ class ExportReport(Record):
     memories: int
     lines: int
     encrypted: bool = False
+    removed: int = 0
+    """Of the memories, those that an archive took out of the store."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -27,7 +27,7 @@ from memoranda.testing.fakes import CONFUSABLE_NAMES, HashEmbedder
 from memoranda.testing.values import CONFUSABLE
 from tests.mcp import test_tenants as mcp_tenants
 from tests.mcp.http_server import NEWEST, open_mcp_server
-from tests.prove.people import CANARY, People, make_people, show
+from tests.prove.people import CANARY, People, make_people, read_archive, show
 from tests.prove.regime import Plan, Result, result
 from tests.server import test_tenants as rest_tenants
 from tests.server.in_process import InProcessServer, open_server
@@ -128,6 +128,10 @@ def _export(ask: Asking) -> str:
     return ask.file("export.jsonl").read_text("utf-8")
 
 
+def _archive(ask: Asking) -> str:
+    return read_archive(ask.manager, ask.file("archive.zst"), user=ANY)
+
+
 def _export_files(ask: Asking) -> str:
     folder = Path(tempfile.mkdtemp(dir=ask.folder))
     ask.manager.export_files(folder)
@@ -185,6 +189,7 @@ QUERIES: dict[str, Query] = {
     "health": lambda a: a.manager.health(),
     "check": lambda a: a.manager.check(),
     "export_jsonl": _export,
+    "archive_to": _archive,
     "export_files": _export_files,
     "cleanup_old_memories": lambda a: a.manager.cleanup_old_memories(0, 1.0, dry_run=True, user=a.user),
     "upkeep": lambda a: a.manager.upkeep(user=ANY, dry_run=True),
@@ -220,11 +225,15 @@ LEFT_OUT = {
     "reembed": "works on the whole database and returns no rows",
     "clear_all": "deletes what is compared; `clear_agent_memory` takes the same way",
     "import_jsonl": "reads a file that the caller gives; the routes try it with another tenant's export",
+    "restore_from": "takes the same way as `import_jsonl`",
     "import_files": "reads files that the caller gives",
     "for_tenant": "makes the managers of this regime",
     "close": "ends the regime",
 }
-HEAVY = {"check", "export_jsonl", "export_files", "upkeep", "verify_executions", "health", "forget", "forget_again"}
+HEAVY = {
+    *("check", "export_jsonl", "archive_to", "export_files", "upkeep", "verify_executions", "health", "forget"),
+    "forget_again",
+}
 """Methods that take long: asked less often."""
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from memoranda import ANY
+from memoranda.compression import open_export_to_read
 from memoranda.errors import MemorandaError
 from memoranda.records import Record
 from memoranda.results import ExecutionPage
@@ -112,6 +113,19 @@ def _export(q: Question) -> str:
     return (q.folder / "people.jsonl").read_text("utf-8")
 
 
+def _archive(q: Question) -> str:
+    has_archives = hasattr(q.manager, "archive_to")  # the client of a server has none
+    return read_archive(q.manager, q.folder / "people.zst", **q.names) if has_archives else _export(q)
+
+
+def read_archive(manager: Any, file: Path, **names: Any) -> str:
+    """Return what is in an archive of a scope."""
+    file.unlink(missing_ok=True)
+    manager.archive_to(file, **names)
+    with open_export_to_read(file, None) as from_start:
+        return from_start().read().decode()
+
+
 def _conversation(q: Question) -> Any:
     return list(q.manager.get_memory(q.asked.agent, user=q.asked.user, session=q.asked.session).messages)
 
@@ -127,6 +141,7 @@ READS: Final[dict[str, Ask]] = {
     "conflicts": lambda q: q.manager.conflicts(**q.names),
     "history": lambda q: q.manager.history(_SLOT, **q.names),
     "export_jsonl": _export,
+    "archive_to": _archive,
 }
 """Methods that show rows of every place that the query names."""
 BY_USER_AND_AGENT: Final[dict[str, Ask]] = {

@@ -179,6 +179,8 @@ class MemoryManager:
     repair = off_loop(_Sync.repair, background=True)
     export_jsonl = off_loop(_Sync.export_jsonl, background=True)
     import_jsonl = off_loop(_Sync.import_jsonl, background=True)
+    archive_to = off_loop(_Sync.archive_to, background=True)
+    restore_from = off_loop(_Sync.restore_from, background=True)
 
     upkeep = off_loop(_Sync.upkeep, model=True, background=True)
     forget = off_loop(_Sync.forget, background=True)

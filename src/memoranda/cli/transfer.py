@@ -1,4 +1,4 @@
-"""`memoranda export`, `import`, `backup`, `restore`, `chat import`: move memories in and out of files."""
+"""`memoranda export`, `import`, `backup`, `archive`, `restore`, `chat import`: move memories in and out of files."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from memoranda.display import plural
 from memoranda.errors import Incompatible, NotFound
 from memoranda.records import Record
 from memoranda.types import Progress
+from memoranda.validation import check_days
 
 if TYPE_CHECKING:
     from memoranda.manager.manager import MemoryManager
@@ -49,6 +50,7 @@ class ChatVendor(StrEnum):
 def register(app: typer.Typer) -> None:
     """Add these commands to the app."""
     command(app, "export", shared=WHOLE_TENANT)(export)
+    command(app, "archive", shared=WHOLE_TENANT)(archive)
     for name, function in (("import", import_file), ("backup", backup), ("restore", restore)):
         command(app, name)(function)
 
@@ -152,23 +154,66 @@ def backup(
     print_result(report, options.as_json, message(summary), *missing)
 
 
+def archive(
+    options: CommandOptions,
+    path: Annotated[Path, typer.Argument(help="File to write, such as old.jsonl.zst.")],
+    older_than: Annotated[
+        float | None, typer.Option(help="Only memories that were stored more than so many days ago.")
+    ] = None,
+    archived: Annotated[
+        bool, typer.Option("--archived", help="Only memories that are archived or have expired.")
+    ] = False,
+    remove: Annotated[bool, typer.Option("--remove", help="Then remove them from the database.")] = False,
+    key_file: KeyFile = None,
+    key_variable: KeyVariable = None,
+    key_command: KeyCommand = None,
+) -> None:
+    """Write memories to a compressed file, which restore reads, and optionally remove them from the database.
+
+    Pinned memories are not removed, nor is what replaced a memory that stays.
+    """
+    key = find_key(key_file, key_variable, key_command)
+    age = None if older_than is None else check_days(older_than, "older_than")
+    with options.open_manager() as manager, progress_bar("Archiving", options.as_json) as progress:
+        report = manager.archive_to(
+            path,
+            older_than=age,
+            archived=archived,
+            remove=remove,
+            progress=progress,
+            encryption_key=key,
+            **options.tenant_scope,
+        )
+    removed = f", {report.removed} removed from the database" if remove else ""
+    summary = f"{_count(report.memories)} in {report.path}{', encrypted' if report.encrypted else ''}{removed}"
+    print_result(report, options.as_json, message(summary))
+
+
 def restore(
     options: CommandOptions,
-    path: Annotated[Path, typer.Argument(help="File that backup wrote.")],
+    path: Annotated[Path, typer.Argument(help="File that backup or archive wrote.")],
     force: Annotated[bool, typer.Option("--force", help="Replace the database if it exists.")] = False,
     key_file: KeyFile = None,
     key_variable: KeyVariable = None,
     key_command: KeyCommand = None,
 ) -> None:
-    """Replace the database with a backup. The old database is kept as <file>.before-restore.
+    """Replace the database with a backup, or bring back the memories of an archive.
 
-    The options for the key name that of the backup, if it is not the one in the settings.
+    With a backup, the old database is kept as <file>.before-restore. An archive replaces nothing.
+
+    The options for the key name that of the file, if it is not the one in the settings.
     """
     from memoranda.encryption import make_key
+    from memoranda.transfer.archive import is_archive
     from memoranda.transfer.export import restore as restore_backup
 
-    key = make_key(find_key(key_file, key_variable, key_command))
-    report = restore_backup(path, options.config, force=force, backup_key=key)
+    key = find_key(key_file, key_variable, key_command)
+    if path.is_file() and is_archive(path):
+        with options.open_manager(create=True) as manager, progress_bar("Restoring", options.as_json) as progress:
+            loaded, summary = _import_jsonl(manager, path, False, key, progress)
+        print_result(loaded, options.as_json, message(summary.replace("imported", "restored")))
+        return
+    report = restore_backup(path, options.config, force=force, backup_key=make_key(key))
     warning = "" if report.verified else " (without a check for damage: the checksum file is missing)"
     style = "green" if report.verified else "yellow"
     print_result(report, options.as_json, message(f"{_count(report.memories)} restored{warning}", style))

@@ -1,4 +1,4 @@
-"""Upkeep, forgetting, history, health, backups, exports and imports.
+"""Upkeep, forgetting, history and health.
 
 What only one method needs is imported there: the remote client imports this module, and it must load no engine.
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from memoranda.errors import InvalidInput, InvalidType
@@ -24,7 +23,6 @@ from memoranda.validation import (
     check_limit,
     check_offset,
     check_optional_datetime,
-    check_path,
     check_progress,
     make_filter,
     page_of,
@@ -35,15 +33,10 @@ if TYPE_CHECKING:
     from memoranda.llm.base import LLM
     from memoranda.maintenance.base import UpkeepSettings
     from memoranda.results import (
-        Backup,
-        CheckReport,
-        ExportReport,
         Health,
         History,
-        ImportReport,
         NameActivity,
         PolicyName,
-        RepairReport,
         Stats,
         UpkeepReport,
         UserActivity,
@@ -118,6 +111,16 @@ class UpkeepMethods(ManagerMethods):
             None if containing is None else clean_text(containing, "containing"),
             check_flag(dry_run, "dry_run"),
         )
+
+    def forget_again(self, receipts: Sequence[ForgetReceipt] = ()) -> ForgetReceipt | None:
+        """Erase what was forgotten before and is here again; None when nothing is.
+
+        After an old backup was restored, pass the receipts that were kept elsewhere: the backup does not have them.
+        What somebody said after it was forgotten is kept.
+        """
+        if not isinstance(receipts, Sequence) or not all(isinstance(each, ForgetReceipt) for each in receipts):
+            raise InvalidType("receipts must be a list of ForgetReceipt, as forget() and receipts() return them")
+        return self._components.eraser.forget_again(list(receipts))
 
     def receipts(self, *, user: str | AnyUser | None = ANY, limit: int = 100, offset: int = 0) -> list[ForgetReceipt]:
         """Return the receipts of what was forgotten, newest first. Names in them are pseudonyms.
@@ -358,122 +361,6 @@ class UpkeepMethods(ManagerMethods):
             components.config.durability,
             problems if key_problem is None else [*problems, key_problem],
         )
-
-
-class BackupMethods(ManagerMethods):
-    """Back up, check, repair, export and import the database."""
-
-    def backup(
-        self,
-        target: str | PathLike[str],
-        *,
-        force: bool = False,
-        progress: Progress | None = None,
-        encryption_key: str | None = None,
-    ) -> Backup:
-        """Copy the database with every write acknowledged before the call. Writes may go on during it.
-
-        Where the key file of the database is lost, the backup has none either, and says so in `problems`.
-
-        Args:
-            target: The file to write; one that ends with `.zst` is compressed.
-            force: Replace a file of this name.
-            progress: Called with (done, total).
-            encryption_key: Encrypts the backup with this key. An encrypted database uses its own when None.
-        """
-        from memoranda.encryption import make_key
-        from memoranda.transfer.export import back_up
-
-        target, progress = check_path(target, "target"), check_progress(progress)
-        opened = self._components.open()
-        made = back_up(opened.store, target, force=force, progress=progress, key=make_key(encryption_key))
-        problem = opened.key.problem()
-        return made if problem is None else replace(made, problems=(problem,))
-
-    def check(self) -> CheckReport:
-        """Check that file, rows, full text, vectors and index agree, and that no receipt or record was changed."""
-        from memoranda.maintenance.health import check
-
-        opened = self._components.open()
-        return check(opened.store, opened.partitions, opened.key, opened.executions)
-
-    def repair(self, progress: Progress | None = None) -> RepairReport:
-        """Rebuild what is derived from the rows. It never deletes a memory."""
-        from memoranda.maintenance.health import repair
-
-        opened = self._components.open()
-        return repair(
-            opened.store, opened.vectors, opened.partitions, opened.key, opened.executions, check_progress(progress)
-        )
-
-    def export_jsonl(
-        self,
-        target: str | PathLike[str],
-        *,
-        agent: str | None = None,
-        user: str | AnyUser | None = ANY,
-        session: str | None = None,
-        progress: Progress | None = None,
-        encryption_key: str | None = None,
-        plain: bool = False,
-    ) -> ExportReport:
-        """Write conversations, memories, their links, ended sessions and execution records to a JSON Lines file.
-
-        Args:
-            target: The file to write; one that ends with `.zst` is compressed.
-            agent, user, session: The scope; the whole tenant by default. Sessions and execution records belong to
-                no user: they are left out when a user is named.
-            progress: Called with (memories done, total).
-            encryption_key: Encrypts the file with this key. An encrypted database uses its own when None.
-            plain: Leave the file unencrypted although the database is encrypted.
-        """
-        from memoranda.encryption import make_key
-        from memoranda.storage.base import encryption_key as key_of
-        from memoranda.transfer.export import export_file
-
-        if plain and encryption_key is not None:
-            raise InvalidInput("an export is plain or encrypted with a key: give plain or encryption_key, not both")
-        store, scope = self._components.open().store, self._scope(agent, user, session)
-        key = None if plain else make_key(encryption_key) or key_of(store)
-        return export_file(store, scope, check_path(target, "target"), check_progress(progress), key)
-
-    def import_jsonl(
-        self,
-        source: str | PathLike[str],
-        *,
-        include_forgotten: bool = False,
-        progress: Progress | None = None,
-        encryption_key: str | None = None,
-    ) -> ImportReport:
-        """Load an export. What exists is unchanged, and importing again adds nothing.
-
-        Args:
-            source: The file.
-            include_forgotten: Also load what was forgotten here since the export; it is left out and counted otherwise.
-            progress: Called with (memories done, total).
-            encryption_key: The key of an encrypted file; that of the database when None.
-        """
-        from memoranda.encryption import make_key
-        from memoranda.storage.base import encryption_key as key_of
-        from memoranda.transfer.importing import import_file
-
-        source, progress = check_path(source, "source"), check_progress(progress)
-        opened, components = self._components.open(), self._components
-        receipts = None if include_forgotten else components.receipts
-        key = make_key(encryption_key) or key_of(opened.store)
-        return import_file(
-            opened.store, opened.vectors, components.executions, self._tenant, source, receipts, progress, key
-        )
-
-    def forget_again(self, receipts: Sequence[ForgetReceipt] = ()) -> ForgetReceipt | None:
-        """Erase what was forgotten before and is here again; None when nothing is.
-
-        After an old backup was restored, pass the receipts that were kept elsewhere: the backup does not have them.
-        What somebody said after it was forgotten is kept.
-        """
-        if not isinstance(receipts, Sequence) or not all(isinstance(each, ForgetReceipt) for each in receipts):
-            raise InvalidType("receipts must be a list of ForgetReceipt, as forget() and receipts() return them")
-        return self._components.eraser.forget_again(list(receipts))
 
 
 def _some_ids(ids: int | Sequence[int]) -> tuple[int, ...]:

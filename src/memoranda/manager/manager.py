@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Self
 from memoranda.errors import InvalidInput, InvalidType
 from memoranda.manager.components import Components, Overrides
 from memoranda.manager.items import ItemMethods
-from memoranda.manager.maintenance import BackupMethods, UpkeepMethods
+from memoranda.manager.maintenance import UpkeepMethods
 from memoranda.manager.memories import MemoryMethods
+from memoranda.manager.transfer import BackupMethods
 from memoranda.manager.workflows import ConversationMethods, ValueMethods, WorkflowMethods
 from memoranda.settings import MemoryConfig, get_settings, with_encryption_key
 from memoranda.text import clean_text

@@ -348,3 +348,9 @@ def _bound(value: JSON) -> ColumnElement[Any]:
 def _number(value: float) -> float:
     # An integer that is too large for SQLite is read from JSON as a floating point number.
     return float(value) if isinstance(value, int) and abs(value) > _LARGEST else value
+
+
+def read_held(tx: ReadTransaction, ids: Sequence[int], tenant: str | None = None) -> set[int]:
+    """Return those ids that a memory of the tenant has, or of any tenant when None."""
+    own = () if tenant is None else (_M.tenant == tenant,)
+    return {found for part in chunked(ids) for found in tx.scalars(select(_M.id).where(_M.id.in_(part), *own))}

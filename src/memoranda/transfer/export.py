@@ -6,12 +6,12 @@ A record of an export is a JSON object with ISO 8601 times and nested JSON. It l
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from os import PathLike
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from sqlalchemy import REAL, TEXT, Column, ColumnElement, Integer, Table, bindparam, func, insert, select, update
 from sqlalchemy.schema import DefaultClause
@@ -116,13 +116,16 @@ def _decode_row(kind: str, table: Table, record: Mapping[str, JSON]) -> dict[str
     return {name: _decode(table.columns[name], record[name]) for name in known}
 
 
-def to_link_row(kind: str, record: Mapping[str, JSON], ids: Mapping[int, int]) -> dict[str, Any] | None:
-    """Return a link as a row with the ids of this store; None when it refers to a deleted memory.
+def to_link_row(
+    kind: str, record: Mapping[str, JSON], ids: Mapping[int, int], *, part: bool = False
+) -> dict[str, Any] | None:
+    """Return a link as a row with the ids of this store; None when it refers to a memory that is not here.
 
     Args:
         kind: One of `LINKS`.
         record: The link.
         ids: The ids in the export → the ids in this store.
+        part: Whether the export leaves out memories that its links name.
     """
     table, id_columns = LINKS[kind]
     fields = {column: _RENAMED.get(column.name, column.name) for column in table.columns}
@@ -133,7 +136,7 @@ def to_link_row(kind: str, record: Mapping[str, JSON], ids: Mapping[int, int]) -
     for column in id_columns:
         memory_id = check_id(row[column], column)
         if memory_id not in ids:
-            if column == _MAY_BE_DELETED:
+            if part or column == _MAY_BE_DELETED:
                 return None
             raise InvalidInput(f"the {kind} names memory {memory_id}, which is not in the file")
         row[column] = ids[memory_id]
@@ -189,11 +192,13 @@ def _parse_time(name: str, value: JSON) -> datetime:
 
 
 _SCOPE = tuple(column.name for column in fields(Scope))
+_ImportKey: TypeAlias = tuple[str, str, str]
 _M = memories.c
 _T = messages.c
 
 # Built once, and each so that SQLite finds it by one of its partial indexes.
 _IMPORTED_MEMORIES = select(_M.id, _M.agent, _M.user, _M.idempotency_key, _M.tenant)
+_OWN = select(_M.id, *(_M[name] for name in _SCOPE), _M.content_hash, _M.recorded_at)
 _VALUE = select(_M.id).where(_M.key == bindparam("in_key"), *(_M[name] == bindparam(f"in_{name}") for name in _SCOPE))
 _MESSAGES_IN_SCOPE = [_T[name] == bindparam(f"in_{name}") for name in _SCOPE]
 _SAME_MESSAGE = [_T.message_id == bindparam("in_message_id"), *_MESSAGES_IN_SCOPE]
@@ -232,22 +237,24 @@ def load_memories(
     rows: Sequence[tuple[Mapping[str, Any], NewMemory]],
     message_ids: Mapping[int, int],
     *,
-    own: bool = False,
+    free_ids: Collection[int] | None = None,
+    same: Sequence[str] = ("content_hash",),
 ) -> LoadedBatch:
     """Insert memories with their full text and vectors; those that were imported before are skipped.
 
-    When the export is of this very store (`own`), what it still holds is skipped.
+    When the export is of this very store, what it still holds is skipped, and others get back their ids (`free_ids`).
     """
     batch, new = LoadedBatch(), list[tuple[int, Mapping[str, Any], NewMemory]]()
     known, ids = _find_imported(tx, [row for row, _ in rows]), tx.new_ids(memories, len(rows))
-    if own:
-        known |= _find_own(tx, [row for row, _ in rows])
+    if free_ids is not None:
+        known |= _find_own(tx, [row for row, _ in rows], same)
     for row, memory in rows:
         memory_id = known.get(_import_key(row))
         if memory_id is None and (memory_id := _find_value(tx, row)) is not None:
             batch.existing_values.add(row["id"])
         if memory_id is None:
-            memory_id = known[_import_key(row)] = ids[len(new)]
+            keeps = row["id"] in (free_ids or ()) and row["id"] < ids[0]
+            memory_id = known[_import_key(row)] = row["id"] if keeps else ids[len(new)]
             new.append((memory_id, row, memory))
         batch.ids[row["id"]] = memory_id
     _insert_memories(tx, new, message_ids)
@@ -282,24 +289,19 @@ def mark_superseded(tx: Transaction, replacements: Mapping[int, int]) -> None:
         tx.execute(update(memories).where(*ended).values(superseded_by=new))
 
 
-def _import_key(row: Mapping[str, Any]) -> tuple[str, str, str]:
+def _import_key(row: Mapping[str, Any]) -> _ImportKey:
     return row["agent"], row["user"], row["idempotency_key"]
 
 
-def _find_own(tx: Transaction, rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str, str], int]:
-    """Return the rows that this store still holds under their own ids, for the same owner and with the same text."""
-    columns = (_M.id, _M.tenant, _M.agent, _M.user, _M.session, _M.content_hash)
-    held = {
-        (row[0], *row[1:5], bytes(row[5])): row[0]
-        for part in chunked([row["id"] for row in rows])
-        for row in tx.execute(select(*columns).where(_M.id.in_(part)))
-    }
-    names = ("id", "tenant", "agent", "user", "session")
-    keys = {_import_key(row): (*(row[name] for name in names), content_hash(row["content"])) for row in rows}
-    return {key: held[owner] for key, owner in keys.items() if owner in held}
+def _find_own(tx: Transaction, rows: Sequence[Mapping[str, Any]], same: Sequence[str]) -> dict[_ImportKey, int]:
+    """Return the rows that this store still holds under their own ids, for the same owner and with one column equal."""
+    keys = {(*(row[name] for name in ("id", *_SCOPE)), row[each]): _import_key(row) for row in rows for each in same}
+    held = [row for part in chunked([row["id"] for row in rows]) for row in tx.execute(_OWN.where(_M.id.in_(part)))]
+    found = [(*row[:-2], value) for row in held for value in (bytes(row[-2]), row[-1])]
+    return {keys[key]: key[0] for key in found if key in keys}
 
 
-def _find_imported(tx: Transaction, rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str, str], int]:
+def _find_imported(tx: Transaction, rows: Sequence[Mapping[str, Any]]) -> dict[_ImportKey, int]:
     """Return the ids of those rows that an earlier import wrote, by their import key."""
     keys, owners = [row["idempotency_key"] for row in rows], {(row["tenant"], row["user"] or "") for row in rows}
     found = tx.execute(_IMPORTED_MEMORIES.where(_M.idempotency_key.in_(keys), in_owners(memories, owners)))
@@ -363,8 +365,7 @@ def _default_value(column: Column[Any]) -> int | str | None:
     default = column.server_default
     if not isinstance(default, DefaultClause):
         return None
-    text = str(default.arg)
-    return int(text) if isinstance(column.type, Integer) else text
+    return int(str(default.arg)) if isinstance(column.type, Integer) else str(default.arg)
 
 
 FORMAT: Final = "memoranda"

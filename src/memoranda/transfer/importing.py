@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import groupby, islice
@@ -23,6 +23,7 @@ from memoranda.storage.changes import RELEASED, NewMemory
 from memoranda.storage.claim_resolution import resolve_slots
 from memoranda.storage.claims import CLAIMS, ENDED_BY, Ends, claims_in, ends_in, name_enders, slots_of
 from memoranda.storage.errors import translate_errors
+from memoranda.storage.read import read_held
 from memoranda.storage.rows import from_micros, to_json, to_micros
 from memoranda.text import content_hash, lexical_keys
 from memoranda.transfer.export import (
@@ -83,7 +84,7 @@ def import_file(
         raise NotFound(f"there is no file {path}")
     with translate_errors(str(path)), open_export_to_read(path, key) as from_start:
         checked = _check_file(from_start(), path, tenant)
-        importer = _Importer(store, vectors, executions, tenant, checked.store_id, _Forgotten(receipts))
+        importer = _Importer(store, vectors, executions, tenant, checked, _Forgotten(receipts))
         return importer.run(_read_records(from_start(), path), checked.counts["memory"], progress)
 
 
@@ -96,7 +97,7 @@ class _Importer:
         vectors: Vectors,
         executions: Executions,
         tenant: str,
-        source_id: str,
+        checked: _ExportCheck,
         forgotten: _Forgotten,
     ) -> None:
         self._forgotten = forgotten
@@ -104,7 +105,8 @@ class _Importer:
         self._vectors = vectors
         self._executions = executions
         self._tenant = tenant
-        self._source_id = source_id
+        self._source_id = checked.store_id
+        self._part = checked.part
         self._message_ids: dict[int, int] = {}
         self._memory_ids: dict[int, int] = {}
         self._existing_values: set[int] = set()
@@ -132,7 +134,10 @@ class _Importer:
 
     def _connect_memories(self) -> None:
         """Once all memories are loaded, record which ended or replaced which, and resolve their claims again."""
-        ids, store = self._memory_ids, self._store
+        store = self._store
+        ids = self._with_held(
+            {by for ended in self._ends.values() for by, _ in ended.values()}, self._superseded.values()
+        )
         loaded = {old: ids[old] for old in {*self._ends, *self._superseded} if old not in self._existing_values}
         ends = {
             loaded[old]: {position: (ids[by], at) for position, (by, at) in ended.items() if by in ids}
@@ -165,9 +170,11 @@ class _Importer:
         for row in rows:
             # With this key a second run of the same import recognises what the first one wrote.
             row.setdefault("idempotency_key", f"import:{self._source_id}:{row['id']}")
-        own = self._source_id == self._store.id
         pairs = list(zip(rows, self._vectors.attach([_to_memory(row) for row in rows]), strict=True))
-        work = partial(load_memories, rows=pairs, message_ids=self._message_ids, own=own)
+        free = self._find_free([row["id"] for row in rows])
+        # A memory that was edited since an archive was made is still that memory.
+        same = ("content_hash", "recorded_at") if self._part else ("content_hash",)
+        work = partial(load_memories, rows=pairs, message_ids=self._message_ids, free_ids=free, same=same)
         loaded = self._store.write(work, tenant=self._tenant)
         self._memory_ids |= loaded.ids
         self._existing_values |= loaded.existing_values
@@ -176,12 +183,28 @@ class _Importer:
         known = self._report.known + len(rows) - loaded.added
         self._report = replace(self._report, memories=self._report.memories + loaded.added, known=known)
 
+    def _find_free(self, ids: Sequence[int]) -> set[int] | None:
+        """Return the ids of this very store that no memory of any tenant has; None for an export of another store."""
+        if self._source_id != self._store.id:
+            return None
+        return {*ids} - {*self._store.read(lambda tx: read_held(tx, ids), tenant=ANY)}
+
+    def _with_held(self, *named: Iterable[JSON]) -> dict[int, int]:
+        """Return the map of ids with those that the export names, does not have, and this store still holds."""
+        others = {each for ids in named for each in ids if isinstance(each, int)} - self._memory_ids.keys()
+        if not (self._part and others and self._source_id == self._store.id):
+            return self._memory_ids
+        held = self._store.read(lambda tx: read_held(tx, sorted(others), self._tenant), tenant=self._tenant)
+        return self._memory_ids | {each: each for each in held}
+
     def _load_links(self, kind: str, batch: list[_Record]) -> None:
         # A value that exists here keeps its own history: revisions and lineage of the imported one are skipped.
         owner = LINKS[kind][1][0]
         kept = [record for record in batch if kind == "association" or record.get(owner) not in self._existing_values]
         kept = [record for record in kept if not self._forgotten.ids & {record.get(name) for name in LINKS[kind][1]}]
-        rows = [row for record in kept if (row := to_link_row(kind, record, self._memory_ids)) is not None]
+        ids = self._with_held(*([record[name] for record in kept] for name in LINKS[kind][1]))
+        made = [to_link_row(kind, record, ids, part=self._part) for record in kept]
+        rows = [row for row in made if row is not None]
         rows = [_redact_row(row) for row in rows] if kind == "revision" else rows
         added = self._store.write(lambda tx: load_links(tx, kind, rows), tenant=self._tenant)
         if kind == "association":
@@ -249,6 +272,8 @@ class _ExportCheck:
     """What was read of an export so far."""
 
     store_id: str
+    part: bool = False
+    """Whether it leaves out memories that its links name."""
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys([*TABLES, *LINKS, *LOGS], 0))
     ids: dict[int, int] = field(default_factory=dict)
     end: _Record | None = None
@@ -270,7 +295,7 @@ class _ExportCheck:
                 self.ids[number] = number
                 _check_claims(json.loads(row.get("notes", "{}")))
         elif kind in LINKS:
-            to_link_row(kind, record, self.ids)
+            to_link_row(kind, record, self.ids, part=self.part)
         elif kind in LOGS:
             to_log_row(kind, record)
         elif kind == "end":
@@ -292,7 +317,8 @@ def _check_claims(notes: Mapping[str, Any]) -> None:
 def _check_file(file: IO[bytes], path: Path, tenant: str) -> _ExportCheck:
     """Return what the file holds; raise `Incompatible` unless every line can be loaded."""
     records = _read_records(file, path)
-    checked = _ExportCheck(_check_header(next(records, {}), path))
+    header = next(records, {})
+    checked = _ExportCheck(_check_header(header, path), header.get("part") is True)
     for number, record in enumerate(records, start=2):
         try:
             checked.check(record, tenant)

@@ -20,6 +20,19 @@ def test_backup_and_restore_refuse_overwriting_and_damage(memoranda: Memoranda, 
     assert not (tmp_path / "newer.db").exists()
 
 
+def test_restore_brings_back_what_archive_removed(memoranda: Memoranda) -> None:
+    memoranda.add_facts()
+    before = memoranda.json("list", "-u", "ann")
+    assert memoranda("archive", "old.db", "--remove").exit_code != 0
+    assert memoranda.json("archive", "new.zst", "--older-than", "1", "--remove")["removed"] == 0
+    assert ", 3 removed from the database" in memoranda("archive", "old.zst", "-u", "ann", "--remove").stdout
+    assert memoranda.json("list", "-u", "ann") == []
+    assert memoranda("restore", "old.zst").stdout == "3 memories restored, 0 existed already\n"
+    assert memoranda.json("list", "-u", "ann") == before
+    assert memoranda.json("backup", "b.db.zst")["memories"] == 3
+    assert memoranda("restore", "b.db.zst", "--db", "new.db").stdout == "3 memories restored\n"
+
+
 def test_importing_export_twice_adds_nothing(memoranda: Memoranda) -> None:
     memoranda.add_facts()
     assert memoranda.json("export", "all.jsonl")["memories"] == 3

@@ -32,7 +32,10 @@ from tests.unit.manager.test_manager import NOON, TestMemories, TestRemember, Te
 
 __all__ = ["TestItems", "TestLists", "TestMemories", "TestRemember", "TestScopes", "TestValues"]
 
-SERVER_ONLY = {"backup", "check", "repair", "reembed", "export_files", "import_files", "for_tenant", "forget_again"}
+SERVER_ONLY = {
+    *("backup", "archive_to", "restore_from", "check", "repair", "reembed", "export_files", "import_files"),
+    *("for_tenant", "forget_again"),
+}
 """Methods for the operator: they name files on the server, or reach beyond one tenant."""
 
 
