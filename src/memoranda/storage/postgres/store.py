@@ -30,6 +30,7 @@ from memoranda.storage.base import (
     Row,
     StoreStatus,
     Tenant,
+    TextVector,
     Transaction,
     Work,
     must_sync,
@@ -141,7 +142,7 @@ class PostgresStore:
         [rows] = self._ask(None, ACTIVE_GENERATION)
         return generation_from(rows)
 
-    def known_vectors(self, tenant: str, generation: int, hashes: Sequence[bytes]) -> dict[bytes, bytes]:
+    def known_vectors(self, tenant: str, generation: int, hashes: Sequence[bytes]) -> dict[bytes, TextVector]:
         return self._fetch(tenant, lambda driver: read_vectors(driver, tenant, generation, hashes))
 
     def compact(self) -> bool:

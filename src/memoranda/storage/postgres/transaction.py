@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Table, select, text
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.dialects.postgresql import Insert, insert
 
-from memoranda.storage.base import Generation, IndexRow, Owner, PartitionKey, Row, Tenant
+from memoranda.storage.base import Generation, IndexRow, Owner, PartitionKey, Row, Tenant, TextVector
 from memoranda.storage.postgres.connections import Statement, driver_of, set_local, tenant_settings
 from memoranda.storage.rows import (
     SELECT_MEMORY,
@@ -52,7 +52,7 @@ ACTIVE_GENERATION: Final[Statement] = (
 _VECTORS: Final = """
 WITH first AS MATERIALIZED (SELECT wanted, (SELECT id FROM memories WHERE tenant = %s AND content_hash = wanted
   ORDER BY tenant, content_hash, "user" LIMIT 1) AS id FROM unnest(%s::bytea[]) AS wanted)
-SELECT wanted, data FROM first JOIN vectors ON memory_id = id WHERE generation = %s"""
+SELECT wanted, data, sentences FROM first JOIN vectors ON memory_id = id WHERE generation = %s"""
 _LOCK_OWNER: Final = 'SELECT 1 FROM owners WHERE tenant = %s AND "user" = %s FOR UPDATE'
 _ADD_OWNER: Final = "INSERT INTO owners VALUES (%s, %s, 0) ON CONFLICT DO NOTHING"
 _SET_HEAD: Final = (
@@ -208,10 +208,11 @@ def memories_from(rows: Sequence[Row], ids: Sequence[int]) -> list[Memory | None
     return [found.get(memory_id) for memory_id in ids]
 
 
-def read_vectors(driver: Any, tenant: str, generation: int, hashes: Sequence[bytes]) -> dict[bytes, bytes]:
+def read_vectors(driver: Any, tenant: str, generation: int, hashes: Sequence[bytes]) -> dict[bytes, TextVector]:
     """Return the vectors of a tenant's texts with these hashes."""
     with driver.cursor(binary=True) as cursor:
-        return dict(cursor.execute(_VECTORS, (tenant, list(hashes), generation)))
+        rows = cursor.execute(_VECTORS, (tenant, list(hashes), generation))
+        return {key: (data, sentences) for key, data, sentences in rows}
 
 
 def owner_values(key: PartitionKey) -> dict[str, Any]:
