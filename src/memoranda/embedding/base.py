@@ -100,6 +100,50 @@ def is_instant(embedder: Embedder) -> bool:
     return isinstance(embedder, InstantEmbedder) and embedder.instant
 
 
+@runtime_checkable
+class SentenceEmbedder(Protocol):
+    """An embedder that also gives a vector for each sentence, from the same run of the model as that of the text.
+
+    The vector of a text of several sentences is a mean: what one of them says is found by its own.
+    """
+
+    @property
+    def gives_sentences(self) -> bool:
+        """Whether this model can: a wrapper has the method for any model."""
+        ...
+
+    def embed_sentences(self, texts: Sequence[str]) -> Sequence[FloatArray]:
+        """Return unit rows for each stored text: its own vector, as `embed` gives it, then those of its sentences.
+
+        A text of one sentence, or of very many, has its own vector only.
+        """
+        ...
+
+
+def find_sentence_embedder(embedder: object) -> SentenceEmbedder | None:
+    """Return the embedder if it gives the vectors of sentences."""
+    return embedder if isinstance(embedder, SentenceEmbedder) and embedder.gives_sentences else None
+
+
+def pack_sentences(rows: FloatArray) -> bytes | None:
+    """Return unit rows as one byte per number; None without rows."""
+    import numpy as np
+
+    if not len(rows):
+        return None
+    scaled = np.rint(rows * (127 / np.abs(rows).max(axis=1, keepdims=True)))
+    return bytes(scaled.astype(np.int8).tobytes())
+
+
+def unpack_sentences(packed: bytes, dimension: int) -> FloatArray:
+    """Return the rows that were packed, at length 1."""
+    import numpy as np
+
+    rows = np.frombuffer(packed, np.int8).reshape(-1, dimension).astype(np.float32)
+    unit: FloatArray = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1.0)
+    return unit
+
+
 def runs_model(embedder: Embedder) -> bool:
     """Return whether embedding a question runs a neural model, or asks one elsewhere, and so takes milliseconds."""
     return embedder.identity.provider != STATIC and not is_instant(embedder)

@@ -40,6 +40,7 @@ from memoranda.embedding.model_files import read_model_file
 from memoranda.embedding.parallel import FairSlots, default_threads, run_each
 from memoranda.errors import Incompatible, InvalidInput, MissingExtra, Unavailable
 from memoranda.fork_safety import register_fork_handler
+from memoranda.text import split_sentences
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -217,6 +218,26 @@ class OnnxEmbedder:
         run_each(inputs, embed_one, self._threads)
         return rows
 
+    @property
+    def gives_sentences(self) -> bool:
+        # The mean of a sentence's tokens is a vector of the same kind only where a text's vector is such a mean, and
+        # only WordPiece gives the tokens of a sentence as it gives those of the text around it.
+        return self._spec.pooling == "mean" and self._spec.vocabulary.suffix != ".json"
+
+    def embed_sentences(self, texts: Sequence[str]) -> Sequence[FloatArray]:
+        """Return the vector of each stored text and of its sentences; raise `InvalidInput` for blank text."""
+        inputs = check_input_texts(texts)
+        found = [np.empty((0, self._spec.dimension), np.float32)] * len(inputs)
+
+        def embed_one(number: int, text: str) -> None:
+            encoder = self._load()
+            with self._running:
+                rows = encoder.encode_sentences(self._spec.prefixes.get("passage", ""), text)
+            found[number] = np.stack([normalize(row) for row in rows])
+
+        run_each(inputs, embed_one, self._threads)
+        return found
+
     def _embed_one(self, text: str) -> FloatArray:
         encoder = self._load()
         with self._running:
@@ -248,9 +269,24 @@ class _Encoder:
 
     def encode(self, text: str) -> FloatArray:
         """Return the pooled hidden state of the text, not normalized."""
+        return self._pool(self._run(text))
+
+    def encode_sentences(self, prefix: str, text: str) -> list[FloatArray]:
+        """Return the pooled state of the text, then those of its sentences if it has several, not normalized."""
+        states = self._run(prefix + text)
+        if states.ndim == 1 or not isinstance(self._tokenizer, WordPiece):
+            return [self._pool(states)]
+        first = 1 + len(self._tokenizer.ids(prefix))
+        spans = _sentence_tokens(self._tokenizer, text, first, len(states) - 1)
+        return [self._pool(states), *(states[start:end].mean(axis=0) for start, end in spans)]
+
+    def _run(self, text: str) -> FloatArray:
         ids = np.array([self._tokenizer.encode(text, self._spec.window)], np.int64)
         with translate_errors(self._spec.model):
             states: FloatArray = self._session.run([self._output], self._make_inputs(ids))[0][0]
+        return states
+
+    def _pool(self, states: FloatArray) -> FloatArray:
         if states.ndim == 1:  # the model pools by itself
             return states
         pooled: FloatArray = states[0] if self._spec.pooling == "cls" else states.mean(axis=0)
@@ -261,6 +297,24 @@ class _Encoder:
         values = (ids, np.ones_like(ids), np.zeros_like(ids), tokens)
         available = dict(zip(_INPUTS, values, strict=True))
         return {name: available[name] for name in self._inputs}
+
+
+_MOST_SENTENCES: Final = 8
+"""Of a longer text no sentences are kept: they would take many times the space of its own vector."""
+
+
+def _sentence_tokens(tokenizer: WordPiece, text: str, start: int, end: int) -> list[tuple[int, int]]:
+    """Return where the tokens of each sentence are, from `start` on and before `end`; none for a single sentence."""
+    sentences = split_sentences(text[: _MAX_WORD * end])
+    spans: list[tuple[int, int]] = []
+    if not 1 < len(sentences) <= _MOST_SENTENCES:
+        return spans
+    for sentence in sentences:
+        after = min(start + len(tokenizer.ids(sentence)), end)
+        if after > start:
+            spans.append((start, after))
+        start = after
+    return spans if start == end else []  # a text whose tokens are not those of its sentences
 
 
 _INPUTS: Final = ("input_ids", "attention_mask", "token_type_ids", "position_ids")

@@ -19,7 +19,9 @@ from memoranda.embedding.base import (
     Embedder,
     EmbedderIdentity,
     InputKind,
+    SentenceEmbedder,
     check_input_texts,
+    find_sentence_embedder,
 )
 from memoranda.errors import InvalidInput, InvalidType
 from memoranda.text import content_hash
@@ -86,6 +88,15 @@ class EmbeddingModel:
     def embed(self, texts: Sequence[str], *, kind: InputKind) -> FloatArray:
         """Return one unit row per text, in order."""
         return self._embedder.embed(texts, kind=kind)
+
+    @property
+    def gives_sentences(self) -> bool:
+        """Whether it also gives the vectors of single sentences."""
+        return find_sentence_embedder(self._embedder) is not None
+
+    def embed_sentences(self, texts: Sequence[str]) -> Sequence[FloatArray]:
+        """Return the vector of each text, then those of its sentences; `gives_sentences` must be True."""
+        return _require_sentences(self._embedder).embed_sentences(texts)
 
     def for_tenant(self, tenant: str) -> Embedder:
         """Return this model with a part of the cache that only this tenant uses."""
@@ -162,6 +173,13 @@ def _unknown_name_message(name: str) -> str:
     )
 
 
+def _require_sentences(embedder: Embedder) -> SentenceEmbedder:
+    found = find_sentence_embedder(embedder)
+    if found is None:
+        raise InvalidInput(f"the model {embedder.identity.model} gives no vectors of sentences: use embed")
+    return found
+
+
 _MAX_BYTES: Final = 64 * 1024 * 1024
 # A key, a small array object and two dictionary slots, in addition to the vector itself.
 _ENTRY_OVERHEAD: Final = 300
@@ -198,6 +216,14 @@ class CachedEmbedder:
     @property
     def identity(self) -> EmbedderIdentity:
         return self._embedder.identity
+
+    @property
+    def gives_sentences(self) -> bool:
+        return find_sentence_embedder(self._embedder) is not None
+
+    def embed_sentences(self, texts: Sequence[str]) -> Sequence[FloatArray]:
+        """Return the rows of the model itself: a text that is stored again has its vectors in the store."""
+        return _require_sentences(self._embedder).embed_sentences(texts)
 
     def for_tenant(self, tenant: str) -> Embedder:
         """Return this embedder with a part of the cache that only this tenant uses."""

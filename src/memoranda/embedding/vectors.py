@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 from sqlalchemy import ColumnElement, and_, delete, exists, func, insert, select, update
 
-from memoranda.embedding.base import CachesByTenant, Embedder, EmbedderIdentity, InputKind, is_instant
+from memoranda.embedding.base import (
+    CachesByTenant,
+    Embedder,
+    EmbedderIdentity,
+    InputKind,
+    find_sentence_embedder,
+    is_instant,
+    pack_sentences,
+)
 from memoranda.errors import Incompatible, MemorandaError, Unavailable
 from memoranda.storage.base import Generation, ReadTransaction, Row, Store, Transaction
 from memoranda.storage.changes import NewMemory
@@ -18,6 +27,8 @@ from memoranda.types import ANY, FloatArray, Memory, Progress
 
 _G = generations.c
 _BATCH = 256
+_Made: TypeAlias = "tuple[FloatArray, bytes | None]"
+"""The vector of a text, and the packed ones of its sentences if there are any."""
 
 
 class Vectors:
@@ -55,8 +66,8 @@ class Vectors:
         generation = self._writable_generation()
         for start in range(0, len(texts), _BATCH):
             part = texts[start : start + _BATCH]
-            for each, vector in zip(part, self._embed(part, generation), strict=True):
-                each.vector, each.generation = vector, generation
+            for each, (vector, sentences) in zip(part, self._embed(part, generation), strict=True):
+                each.vector, each.sentences, each.generation = vector, sentences, generation
             if progress is not None:
                 progress(start + len(part), len(texts))
         return new
@@ -71,7 +82,7 @@ class Vectors:
             stored = self._store.known_vectors(tenant, active.id, [key for key, _ in hashed])
             for key, memory in hashed:
                 if key in stored:
-                    memory.with_embedding(np.frombuffer(stored[key], "<f4"))
+                    memory.with_embedding(np.frombuffer(stored[key][0], "<f4"))
 
     def embed_query(self, tenant: str, text: str) -> FloatArray | None:
         """Return the vector of a tenant's question; None when vector search is off."""
@@ -120,8 +131,8 @@ class Vectors:
         assert self.embedder is not None
         total = made + self._store.read(lambda tx: count_missing(tx, generation), tenant=ANY)
         while batch := self._store.read(lambda tx: read_missing(tx, generation, _BATCH, within), tenant=ANY):
-            fresh = embed_checked(self.embedder, [content for _, content in batch], "passage")
-            rows = [(memory_id, text, vector) for (memory_id, text), vector in zip(batch, fresh, strict=True)]
+            fresh = embed_stored(self.embedder, [content for _, content in batch])
+            rows = [(memory_id, text, *made_of) for (memory_id, text), made_of in zip(batch, fresh, strict=True)]
             self._store.write(partial(put_vectors, generation=generation, made=rows), tenant=ANY)
             made += len(batch)
             if progress is not None:
@@ -139,22 +150,27 @@ class Vectors:
             self._generation = active.id
         return self._generation
 
-    def _embed(self, new: Sequence[NewMemory], generation: int) -> list[FloatArray]:
+    def _embed(self, new: Sequence[NewMemory], generation: int) -> list[_Made]:
         assert self.embedder is not None
         if self._instant:
-            return list(embed_checked(self.embedder, [each.content for each in new], "passage"))
+            return embed_stored(self.embedder, [each.content for each in new])
         tenants = {each.scope.tenant for each in new}
         known = {tenant: self._embed_for(tenant, new, generation) for tenant in tenants}
         return [known[each.scope.tenant][each.content_hash] for each in new]
 
-    def _embed_for(self, tenant: str, new: Sequence[NewMemory], generation: int) -> dict[bytes, FloatArray]:
+    def _embed_for(self, tenant: str, new: Sequence[NewMemory], generation: int) -> dict[bytes, _Made]:
         """Return the vectors of a tenant's texts by hash. What other tenants have stored saves it no time."""
         texts = {each.content_hash: each.content for each in new if each.scope.tenant == tenant}
         stored = self._store.known_vectors(tenant, generation, list(texts))
-        known: dict[bytes, FloatArray] = {key: np.frombuffer(data, "<f4") for key, data in stored.items()}
+        known: dict[bytes, _Made] = {
+            key: (np.frombuffer(data, "<f4"), sentences) for key, (data, sentences) in stored.items()
+        }
         missing = {key: text for key, text in texts.items() if key not in known}
         if missing:
-            fresh = embed_checked(self._embedder_for(tenant), list(missing.values()), "passage")
+            # The cache of a tenant has no sentences, and what is stored is seldom embedded twice.
+            gives_sentences = find_sentence_embedder(self.embedder) is not None
+            embedder = self.embedder if self.embedder and gives_sentences else self._embedder_for(tenant)
+            fresh = embed_stored(embedder, list(missing.values()))
             known.update(zip(missing, fresh, strict=True))
         return known
 
@@ -163,19 +179,46 @@ class Vectors:
         return self.embedder.for_tenant(tenant) if isinstance(self.embedder, CachesByTenant) else self.embedder
 
 
+def embed_stored(embedder: Embedder, texts: Sequence[str]) -> list[_Made]:
+    """Return the vectors of texts to store, each with the packed ones of its sentences, if the embedder gives them."""
+    by_sentence = find_sentence_embedder(embedder)
+    if by_sentence is None:
+        return [(vector, None) for vector in embed_checked(embedder, texts, "passage")]
+    sentences: list[bytes | None] = []
+
+    def embed() -> FloatArray:
+        rows = [_check_rows(each, embedder.identity.dimension) for each in by_sentence.embed_sentences(texts)]
+        sentences.extend(pack_sentences(each[1:]) for each in rows)
+        return np.stack([each[0] for each in rows])
+
+    return list(zip(_check(embedder.identity, len(texts), embed), sentences, strict=True))
+
+
 def embed_checked(embedder: Embedder, texts: Sequence[str], kind: InputKind) -> FloatArray:
     """Return the vectors of the texts. An embedder may be anybody's: what it returns or raises is checked."""
-    identity = embedder.identity
+    return _check(embedder.identity, len(texts), lambda: embedder.embed(texts, kind=kind))
+
+
+def _check_rows(returned: object, dimension: int) -> FloatArray:
+    """Return the vectors of a text and of its sentences if they are a matrix of directions."""
+    rows: FloatArray = np.asarray(returned, np.float32)
+    if rows.ndim != 2 or not len(rows) or rows.shape[1] != dimension:
+        raise ValueError(f"rows of shape {rows.shape} for a text and its sentences, not of {dimension} numbers")
+    if not np.isfinite(rows).all() or not rows[1:].any(axis=1).all():
+        raise ValueError("the vector of a sentence has NaN or infinity, or is zero")
+    return rows
+
+
+def _check(identity: EmbedderIdentity, count: int, embed: Callable[[], object]) -> FloatArray:
     try:
-        returned: object = embedder.embed(texts, kind=kind)
-        vectors: FloatArray = np.asarray(returned, np.float32)
+        vectors: FloatArray = np.asarray(embed(), np.float32)
     except MemorandaError:
         raise
     except (OSError, MemoryError) as error:
         raise Unavailable(f"the embedder {identity} failed: {str(error) or 'out of memory'}") from error
     except (TypeError, ValueError) as error:
         raise Incompatible(f"the embedder {identity} failed, or returned no numbers: {error}") from error
-    expected = (len(texts), identity.dimension)
+    expected = (count, identity.dimension)
     if vectors.shape != expected:
         raise Incompatible(f"the embedder {identity} returned an array of shape {vectors.shape}, not {expected}")
     if not np.isfinite(vectors).all():
@@ -239,11 +282,12 @@ def count_missing(tx: ReadTransaction, generation: int) -> int:
     return int(tx.execute(select(func.count()).select_from(memories).where(_not_embedded(generation))).scalar_one())
 
 
-def put_vectors(tx: Transaction, generation: int, made: Sequence[tuple[int, str, FloatArray]]) -> None:
+def put_vectors(tx: Transaction, generation: int, made: Sequence[tuple[int, str, FloatArray, bytes | None]]) -> None:
     """Write vectors for (id, the content they were made from); skip a memory whose content has changed since."""
-    for memory_id, content, vector in made:
+    for memory_id, content, vector, sentences in made:
         if tx.execute(select(memories.c.content).where(memories.c.id == memory_id)).scalar() == content:
-            row = {"memory_id": memory_id, "generation": generation, "data": vector.astype("<f4").tobytes()}
+            row = {"memory_id": memory_id, "generation": generation, "sentences": sentences}
+            row["data"] = vector.astype("<f4").tobytes()
             tx.upsert(vectors, [row], key=("memory_id", "generation"))
 
 

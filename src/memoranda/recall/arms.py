@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import sqrt
 
 import numpy as np
@@ -223,6 +223,9 @@ class Arm:
     """How well each fits on the arm's own scale, 0…1."""
     scores: FloatArray
     """Standard deviations above the mean."""
+    mean: float = 0.0
+    deviation: float = 1.0
+    """Of the cosines in the scope, in the dense arm."""
 
 
 def score_arms(
@@ -255,9 +258,31 @@ def dense_arm(query: QueryVector, vectors: VectorIndex, candidates: CandidateSet
     sampled = sampled[sampled > -1.0]  # -1 means that a memory has no vector yet
     mean, deviation = _moments(sampled, len(sampled), (baseline, _PRIOR_SPREAD * (1.0 - baseline)))
     deviations = np.where(cosines > -1.0, (cosines - mean) / deviation, 0.0)
-    scores = np.sign(deviations) * np.abs(deviations) ** DENSE_POWER
     raw = np.clip((cosines - baseline) / (1.0 - baseline), 0.0, 1.0)
-    return Arm("dense", raw.astype(np.float32), scores.astype(np.float32))
+    return Arm("dense", raw.astype(np.float32), _to_power(deviations, DENSE_POWER), mean, deviation)
+
+
+def with_best_sentences(arm: Arm, rows: IntArray, best: NDArray[np.float64]) -> Arm:
+    """Return the dense arm with the best sentence of some texts in place of the whole text.
+
+    How much closer the best sentence is counts by its distance from the mean of these texts: the level of the scores
+    stays, and a text without sentences stays where it is.
+
+    Args:
+        arm: The dense arm.
+        rows: The candidates whose sentences have vectors.
+        best: The highest cosine of the question and a sentence of each.
+    """
+    deviations = _to_power(arm.scores[rows], 1.0 / DENSE_POWER).astype(np.float64)
+    closer = (best - arm.mean) / arm.deviation - deviations
+    scores = arm.scores.copy()
+    scores[rows] = _to_power(deviations + closer - closer.mean(), DENSE_POWER)
+    return replace(arm, scores=scores)
+
+
+def _to_power(deviations: NDArray[np.floating], power: float) -> FloatArray:
+    raised: FloatArray = (np.sign(deviations) * np.abs(deviations) ** power).astype(np.float32)
+    return raised
 
 
 def lexical_arm(terms: Sequence[str], texts: TextIndex, candidates: CandidateSet) -> Arm:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from memoranda.embedding.base import STATIC, runs_model
+from memoranda.embedding.base import STATIC, find_sentence_embedder, runs_model
 from memoranda.embedding.vectors import Vectors
 from memoranda.errors import InvalidInput, Unavailable
 from memoranda.index.partition import Partition
@@ -39,11 +39,11 @@ from memoranda.recall.query import (
     parse_query,
     widen_useless_windows,
 )
-from memoranda.recall.rank import Ranking, collect_evidence, order_rows, rank, to_scores
+from memoranda.recall.rank import Ranking, collect_evidence, order_rows, rank, rank_by_sentences, to_scores
 from memoranda.recall.rerank import BEST, DEFAULT, Reranking, RerankPlan
 from memoranda.storage.base import PartitionKey, PartitionState, RemoteStore
 from memoranda.storage.past import as_known_at
-from memoranda.storage.read import matching_ids
+from memoranda.storage.read import matching_ids, read_sentences
 from memoranda.text import clean_query, clean_text
 from memoranda.types import ANY, EVERYTHING, Clock, Filter, FloatArray, Hit, IntArray, Memory, Recall, Scope, WhyNot
 from memoranda.validation import check_datetime, check_fraction, check_optional_datetime, shown
@@ -57,6 +57,10 @@ _COMPARED: Final = 5
 """How many of the best hits are put in the order of time, even when fewer are asked for."""
 _ASKED_BEFORE: Final = 100
 """How many memories that may repeat the question are read."""
+_BY_SENTENCE: Final = 40
+"""How many of the best memories are compared sentence by sentence, where people take turns.
+
+They say several things in one turn; the sentences of a note or of a long answer belong together."""
 _SPARE: Final = 2
 """How many more hits are loaded, in case some only repeat the question."""
 
@@ -131,6 +135,7 @@ class RecallPipeline:
         vector = self._embed(query, parsed, degraded)
         ranking = self._rank(query, partition, parsed, vector, degraded)
         allowed = self._apply_filters(query, ranking)
+        ranking = self._compare_sentences(query, partition, ranking, allowed, vector)
         plan = self._plan_reranking(query, vector)
         ordered = self._load_hits(query, parsed, ranking, allowed, plan, seq)
         hits = self._rerank(query, parsed, ranking, ordered, plan, degraded)
@@ -228,6 +233,7 @@ class RecallPipeline:
         vector = self._embed(query, parsed, [])
         ranking = self._rank(query, partition, parsed, vector, [])
         allowed = self._apply_filters(query, ranking)
+        ranking = self._compare_sentences(query, partition, ranking, allowed, vector)
         rows, _ = order_rows(ranking, len(ranking.candidates), allowed, several=parsed.asks_for_several)
         plan = self._plan_reranking(query, vector)
         ordered = self._load_hits(query, parsed, ranking, allowed, plan)
@@ -342,6 +348,24 @@ class RecallPipeline:
         passing = self._store.read(matches, tenant=query.scope.tenant)
         allowed[ranking.candidates.rows_of(passing)] = True
         return allowed
+
+    def _compare_sentences(
+        self,
+        query: RecallQuery,
+        partition: Partition,
+        ranking: Ranking,
+        allowed: NDArray[np.bool_] | None,
+        vector: QueryVector | None,
+    ) -> Ranking:
+        """Rank again with the best sentence of each of the first turns, where the embedder gives sentences."""
+        if vector is None or find_sentence_embedder(self._vectors.embedder) is None:
+            return ranking
+        rows = ranking.best(_BY_SENTENCE, allowed)
+        ids = ranking.candidates.ids[rows[ranking.candidates.dialogue[rows] > 0]].tolist()
+        if not ids:
+            return ranking
+        read = partial(read_sentences, scope=query.scope, ids=ids, generation=partition.generation)
+        return rank_by_sentences(ranking, vector.vector, self._store.read(read, tenant=query.scope.tenant))
 
     def _plan_reranking(self, query: RecallQuery, vector: QueryVector | None) -> RerankPlan | None:
         """Return how the hits are reranked; None where no model may run, or where it would cost most of the time."""

@@ -9,8 +9,9 @@ from math import log
 import numpy as np
 from numpy.typing import NDArray
 
+from memoranda.embedding.base import unpack_sentences
 from memoranda.index.partition import UNNAMED, Partition
-from memoranda.recall.arms import Arm, CandidateSet, combine_arms
+from memoranda.recall.arms import Arm, CandidateSet, combine_arms, with_best_sentences
 from memoranda.recall.query import ROLES, ParsedQuery
 from memoranda.text import ENDS_WITH_QUESTION, OR, query_terms
 from memoranda.time_keys import keys_in_window
@@ -108,6 +109,7 @@ class Ranking:
     """In standard deviations."""
     said: NDArray[np.bool_]
     """Which memories the speakers asked about said."""
+    evidence: Evidence
     company: NDArray[np.bool_] | None = None
     """Which memories they and others said in the talks with them; None when no people with names are asked about."""
     by_people: bool = False
@@ -166,7 +168,23 @@ def rank(arms: Sequence[Arm], candidates: CandidateSet, evidence: Evidence) -> R
     gains["kind"] = answer_type_gains(evidence.with_answer_type, candidates)
     sums = content + gains["session"] + gains["speaker"] + gains["time"] + gains["kind"]
     by_people = bool(evidence.windows) or evidence.only_people
-    return Ranking(candidates, tuple(arms), content, gains, sums, said, company, by_people)
+    return Ranking(candidates, tuple(arms), content, gains, sums, said, evidence, company, by_people)
+
+
+def rank_by_sentences(ranking: Ranking, query: FloatArray, packed: Mapping[int, bytes]) -> Ranking:
+    """Rank again with the best sentence of some memories, given as packed vectors by id, in place of their texts.
+
+    The vector of a text is a mean of its sentences: what one of them says is closer to a question than the whole.
+    """
+    sound = {each: rows for each, rows in packed.items() if rows and len(rows) % len(query) == 0}
+    if not sound:
+        return ranking
+    rows = ranking.candidates.rows_of(np.array(list(sound), dtype=np.int64))
+    counts = np.array([len(each) // len(query) for each in sound.values()])
+    cosines = unpack_sentences(b"".join(sound.values()), len(query)).astype(np.float64) @ query
+    best = np.maximum.reduceat(cosines, np.cumsum(counts) - counts)
+    arms = [with_best_sentences(arm, rows, best) if arm.name == "dense" else arm for arm in ranking.arms]
+    return rank(arms, ranking.candidates, ranking.evidence)
 
 
 def _mark(ids: IntArray | None, candidates: CandidateSet) -> NDArray[np.bool_]:

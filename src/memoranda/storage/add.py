@@ -247,12 +247,17 @@ def edited_columns(new: NewMemory) -> dict[str, Any]:
 def insert_vectors(tx: Transaction, added: Iterable[tuple[int, NewMemory]]) -> None:
     # A bytearray, since SQLite's driver sends `bytes` through its slow adapters.
     rows = [
-        (memory_id, new.generation, bytearray(new.vector.astype("<f4", copy=False).data))
+        (
+            memory_id,
+            new.generation,
+            bytearray(new.vector.astype("<f4", copy=False).data),
+            None if new.sentences is None else bytearray(new.sentences),
+        )
         for memory_id, new in added
         if new.vector is not None
     ]
     if rows:
-        tx.insert_rows(vectors, ("memory_id", "generation", "data"), rows)
+        tx.insert_rows(vectors, ("memory_id", "generation", "data", "sentences"), rows)
 
 
 def insert_changes(tx: Transaction, op: str, owners: Sequence[tuple[int, str, str]]) -> None:

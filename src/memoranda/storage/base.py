@@ -247,6 +247,10 @@ class Generation:
     active: bool
 
 
+TextVector: TypeAlias = tuple[bytes, bytes | None]
+"""The vector of a text, and the packed ones of its sentences if there are any."""
+
+
 class Store(IndexSource, Protocol):
     """A database with the tables of `storage.schema`.
 
@@ -293,7 +297,7 @@ class Store(IndexSource, Protocol):
         """Return the generation of vectors that answers; None in a store without vectors."""
         ...
 
-    def known_vectors(self, tenant: str, generation: int, hashes: Sequence[bytes]) -> dict[bytes, bytes]:
+    def known_vectors(self, tenant: str, generation: int, hashes: Sequence[bytes]) -> dict[bytes, TextVector]:
         """Return the vectors that this generation has for a tenant's texts with these hashes."""
         ...
 

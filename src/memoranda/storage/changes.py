@@ -57,6 +57,8 @@ class NewMemory:
     terms: str
     """The lexical keys, separated by spaces."""
     vector: FloatArray | None = None
+    sentences: bytes | None = None
+    """The vectors of its sentences: see `memoranda.embedding.base.pack_sentences`."""
     generation: int | None = None
     source: str | None = None
     trust: str = "user"

@@ -26,7 +26,7 @@ from memoranda.storage.rows import (
     to_json,
     to_micros,
 )
-from memoranda.storage.schema import associations, changes, counters, memories, messages
+from memoranda.storage.schema import associations, changes, counters, memories, messages, vectors
 from memoranda.types import ANY, EVERYTHING, JSON, Association, Condition, Filter, IntArray, Memory, Related, Scope
 from memoranda.validation import SHARED_USER
 
@@ -180,6 +180,17 @@ def walk(store: Store, scope: Scope, where: Filter = EVERYTHING) -> Iterator[Mem
     ):
         after = page[-1].id
         yield from page
+
+
+def read_sentences(tx: ReadTransaction, scope: Scope, ids: Sequence[int], generation: int | None) -> dict[int, bytes]:
+    """Return the packed vectors of the sentences of memories in a scope, for those that have any."""
+    query = (
+        select(vectors.c.memory_id, vectors.c.sentences)
+        .join(memories, memories.c.id == vectors.c.memory_id)
+        .where(*in_scope(scope), vectors.c.memory_id.in_(ids), vectors.c.generation == generation)
+        .where(vectors.c.sentences.is_not(None))
+    )
+    return {row[0]: bytes(row[1]) for row in tx.execute(query)}
 
 
 def matching_ids(tx: ReadTransaction, scope: Scope, where: Filter, memory_id: int | None = None) -> IntArray:

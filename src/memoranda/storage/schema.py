@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Column, ForeignKey, Index, MetaData, Table, UniqueConstraint, text, types
 
-HEAD = "0005"
+HEAD = "0006"
 """The newest migration; a store at this version opens without loading Alembic."""
 
 metadata = MetaData()
@@ -136,6 +136,7 @@ vectors = Table(
     Column("memory_id", Integer, ForeignKey("memories.id", ondelete="CASCADE"), nullable=False),
     Column("generation", Integer, ForeignKey("generations.id"), nullable=False),
     Column("data", BLOB, nullable=False),
+    Column("sentences", BLOB),
     Index("vectors_once", "memory_id", "generation", unique=True),
 )
 

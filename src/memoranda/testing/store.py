@@ -429,11 +429,16 @@ class StoreContract(MemoryContract):
     def test_known_vectors_are_those_of_the_generation(
         self, store: Store, samples: Samples, space: VectorSpace
     ) -> None:
-        new = samples.new_memory(ADA)
+        new, other = samples.new_memory(ADA), samples.new_memory(ADA)
         assert new.vector is not None
-        store.write(MemoryWrite([new]))
-        hashes = [new.content_hash, b"unknown"]
-        expected = {new.content_hash: new.vector.astype("<f4").tobytes()}
+        assert other.vector is not None
+        new.sentences = bytes(range(32))
+        store.write(MemoryWrite([new, other]))
+        hashes = [new.content_hash, other.content_hash, b"unknown"]
+        expected = {
+            new.content_hash: (new.vector.astype("<f4").tobytes(), new.sentences),
+            other.content_hash: (other.vector.astype("<f4").tobytes(), None),
+        }
         assert store.known_vectors(ADA.tenant, space.generation, hashes) == expected
         assert store.known_vectors(ADA.tenant, space.generation + 1, hashes) == {}
 

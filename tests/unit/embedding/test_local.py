@@ -126,6 +126,25 @@ def test_text_beyond_the_window_is_ignored(embedder: OnnxEmbedder) -> None:
     assert embedder.embed([short], kind="passage").tobytes() == embedder.embed([long], kind="passage").tobytes()
 
 
+def test_sentences_have_vectors_beside_that_of_the_text(embedder: OnnxEmbedder) -> None:
+    talk = "The weather was awful. We adopted a greyhound called Pip! See you on Monday?"
+    texts = [
+        talk,
+        "One sentence.",
+        "A line\nanother line",
+        "犬を飼いました。天気が悪い。",
+        "a. " * 9,
+        "Far. " + "word " * 600,
+    ]
+    found = embedder.embed_sentences(texts)
+    assert [len(rows) for rows in found] == [4, 1, 3, 3, 1, 3]
+    assert np.array_equal(np.stack([rows[0] for rows in found]), embedder.embed(texts, kind="passage"))
+    question = embedder.embed(["Which pet do they have?"], kind="query")[0]
+    cosines = found[0] @ question
+    assert cosines.argmax() == 2
+    assert np.allclose(np.linalg.norm(found[0], axis=1), 1.0, atol=1e-5)
+
+
 def test_empty_input_gives_no_rows(embedder: OnnxEmbedder) -> None:
     assert embedder.embed([], kind="passage").shape == (0, 384)
 

@@ -27,7 +27,7 @@ _CHECKS: Final = {
          WHERE active = 1 AND memory_id = memories.id)""",
     "vectors of the wrong size": """
         SELECT memory_id FROM vectors JOIN generations ON generations.id = generation
-        WHERE length(data) <> 4 * dimension""",
+        WHERE length(data) <> 4 * dimension OR length(sentences) % dimension <> 0""",
     "memories missing from the change log": """
         SELECT id FROM memories WHERE NOT EXISTS
         (SELECT 1 FROM changes WHERE op = 'add' AND memory_id = memories.id)""",
@@ -49,7 +49,8 @@ _REMOVE_EMPTY: Final = """
 _REPAIRS: Final = {
     "vectors of the wrong size removed, to be made again": """
         DELETE FROM vectors USING generations
-        WHERE generations.id = vectors.generation AND length(data) <> 4 * dimension""",
+        WHERE generations.id = vectors.generation
+        AND (length(data) <> 4 * dimension OR length(sentences) % dimension <> 0)""",
     "memories entered in the change log": """
         INSERT INTO changes (op, memory_id, tenant, "user", at) SELECT 'add', id, tenant, "user", recorded_at
         FROM memories WHERE NOT EXISTS (SELECT 1 FROM changes WHERE op = 'add' AND memory_id = memories.id)""",

@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 from sqlalchemy import Connection, event
 
 from memoranda.errors import Incompatible, InvalidInput, Unavailable
-from memoranda.storage.base import Durability, IndexRow, PartitionKey, ReadTransaction, Tenant
+from memoranda.storage.base import Durability, IndexRow, PartitionKey, ReadTransaction, Tenant, TextVector
 from memoranda.storage.meta import get_meta
 from memoranda.storage.postgres.connections import ServerConnections, parse_url
 from memoranda.storage.postgres.schema import STORE_ID, require_version
@@ -92,7 +92,7 @@ class ReplicatedStore(PostgresStore):
     def changed(self, key: PartitionKey, since: int) -> IntArray:
         return self._answer(lambda store: PostgresStore.changed(store, key, since))
 
-    def known_vectors(self, tenant: str, generation: int, hashes: Sequence[bytes]) -> dict[bytes, bytes]:
+    def known_vectors(self, tenant: str, generation: int, hashes: Sequence[bytes]) -> dict[bytes, TextVector]:
         return self._answer(lambda store: PostgresStore.known_vectors(store, tenant, generation, hashes))
 
     def stream(self, work: Callable[[ReadTransaction], Iterator[R]], *, tenant: Tenant = None) -> Iterator[R]:

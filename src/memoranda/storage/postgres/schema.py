@@ -194,10 +194,15 @@ def _add_shared_work(connection: Connection) -> Iterator[str]:
     yield from _isolate(short_lived.name)
 
 
+def _add_sentences(_: Connection) -> Iterator[str]:
+    yield "ALTER TABLE vectors ADD COLUMN sentences bytea"
+
+
 _STEPS: Final[dict[str, Callable[[Connection], Iterator[str]]]] = {
     "0004.1": _owner_first_indexes,
     "0004.2": _search_tables,
     "0005": _add_shared_work,
+    "0006": _add_sentences,
 }
 """What brings a database from the version before to this one, by version.
 

@@ -29,6 +29,7 @@ from memoranda.storage.base import (
     Row,
     StoreStatus,
     Tenant,
+    TextVector,
     Transaction,
     Work,
     must_sync,
@@ -167,9 +168,9 @@ class PostgresStore:
         [rows] = self._ask(None, ACTIVE_GENERATION)
         return generation_from(rows)
 
-    def known_vectors(self, tenant: str, generation: int, hashes: Sequence[bytes]) -> dict[bytes, bytes]:
+    def known_vectors(self, tenant: str, generation: int, hashes: Sequence[bytes]) -> dict[bytes, TextVector]:
         [rows] = self._ask(tenant, select_vectors(tenant, generation, hashes))
-        return {row[0]: row[1] for row in rows}
+        return {key: (data, sentences) for key, data, sentences in rows}
 
     def compact(self) -> bool:
         """Let the server remove deleted rows from its pages. Its log, replicas and backups keep them until they age.

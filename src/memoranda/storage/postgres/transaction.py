@@ -51,7 +51,7 @@ ACTIVE_GENERATION: Final[Statement] = (
 _VECTORS: Final = """
 WITH first AS MATERIALIZED (SELECT wanted, (SELECT id FROM memories WHERE tenant = %s AND content_hash = wanted
   ORDER BY tenant, content_hash, "user" LIMIT 1) AS id FROM unnest(%s::bytea[]) AS wanted)
-SELECT wanted, data FROM first JOIN vectors ON memory_id = id WHERE generation = %s"""
+SELECT wanted, data, sentences FROM first JOIN vectors ON memory_id = id WHERE generation = %s"""
 _LOCK_OWNER: Final = 'SELECT 1 FROM owners WHERE tenant = %s AND "user" = %s FOR UPDATE'
 _ADD_OWNER: Final = "INSERT INTO owners VALUES (%s, %s, 0) ON CONFLICT DO NOTHING"
 # Changes are numbered while their owners are locked, so those of one owner are committed in the order of their numbers.

@@ -16,7 +16,7 @@ _CHECKS: Final = {
         (SELECT memory_id FROM vectors JOIN generations ON generations.id = generation WHERE active)""",
     "vectors of the wrong size": """
         SELECT memory_id FROM vectors JOIN generations ON generations.id = generation
-        WHERE length(data) != 4 * dimension""",
+        WHERE length(data) != 4 * dimension OR length(sentences) % dimension != 0""",
     "memories missing from the change log": """
         SELECT id FROM memories WHERE id NOT IN (SELECT memory_id FROM changes WHERE op = 'add')""",
     "memory types with a wrong count": """
@@ -34,8 +34,8 @@ _CHECKS: Final = {
 _REPAIRS: Final = {
     "vectors without a memory removed": "DELETE FROM vectors WHERE memory_id NOT IN (SELECT id FROM memories)",
     "vectors of the wrong size removed, to be made again": """
-        DELETE FROM vectors WHERE length(data) !=
-        (SELECT 4 * dimension FROM generations WHERE generations.id = vectors.generation)""",
+        DELETE FROM vectors WHERE EXISTS (SELECT 1 FROM generations WHERE generations.id = vectors.generation
+        AND (length(data) != 4 * dimension OR length(sentences) % dimension != 0))""",
     "memories detached from a message that is gone": """
         UPDATE memories SET message_seq = NULL
         WHERE message_seq IS NOT NULL AND message_seq NOT IN (SELECT seq FROM messages)""",

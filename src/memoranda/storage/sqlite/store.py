@@ -30,6 +30,7 @@ from memoranda.storage.base import (
     ScrubState,
     StoreStatus,
     Tenant,
+    TextVector,
     Transaction,
     Work,
     must_sync,
@@ -148,7 +149,7 @@ class SQLiteStore:
     def active_generation(self) -> Generation | None:
         return read_active_generation(self._connections.fetch)
 
-    def known_vectors(self, tenant: str, generation: int, hashes: Sequence[bytes]) -> dict[bytes, bytes]:
+    def known_vectors(self, tenant: str, generation: int, hashes: Sequence[bytes]) -> dict[bytes, TextVector]:
         return read_vectors(self._connections.fetch, tenant, generation, hashes)
 
     def compact(self) -> bool:

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, Table, select
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.dialects.sqlite import Insert, insert
 
-from memoranda.storage.base import Durability, Generation, IndexRow, PartitionKey, chunked
+from memoranda.storage.base import Durability, Generation, IndexRow, PartitionKey, TextVector, chunked
 from memoranda.storage.rows import (
     SELECT_MEMORY,
     index_conditions,
@@ -246,11 +246,12 @@ def read_memories(fetch: Fetch, scope: Scope, ids: Sequence[int]) -> list[Memory
     return [found.get(memory_id) for memory_id in ids]
 
 
-def read_vectors(fetch: Fetch, tenant: str, generation: int, hashes: Sequence[bytes]) -> dict[bytes, bytes]:
+def read_vectors(fetch: Fetch, tenant: str, generation: int, hashes: Sequence[bytes]) -> dict[bytes, TextVector]:
     """Return the vectors of a tenant's texts with these hashes."""
-    found: dict[bytes, bytes] = {}
+    found: dict[bytes, TextVector] = {}
     for part in chunked(hashes):
-        found.update(fetch(_select_vectors(len(part)), (tenant, generation, *part)))
+        rows = fetch(_select_vectors(len(part)), (tenant, generation, *part))
+        found.update((key, (data, sentences)) for key, data, sentences in rows)
     return found
 
 
@@ -289,7 +290,7 @@ def _select_by_ids(columns: tuple[str, ...]) -> str:
 @cache
 def _select_vectors(count: int) -> str:
     return (
-        "SELECT content_hash, data FROM memories JOIN vectors ON vectors.memory_id = memories.id "
+        "SELECT content_hash, data, sentences FROM memories JOIN vectors ON vectors.memory_id = memories.id "
         f"WHERE tenant = ? AND vectors.generation = ? AND content_hash IN ({', '.join('?' * count)})"
     )
 

@@ -1,0 +1,12 @@
+"""Add the vectors of a text's sentences beside its own."""
+
+from __future__ import annotations
+
+from alembic import op
+
+revision = "0006"
+down_revision = "0005"
+
+
+def upgrade() -> None:
+    op.execute("ALTER TABLE vectors ADD COLUMN sentences BLOB")
