@@ -18,7 +18,7 @@ from memoranda.remember.base import Utterance
 from memoranda.remember.claim_patterns import PARTS, PREVIOUS, ClaimPattern, possible_patterns
 from memoranda.remember.clauses import Clause, find_clauses
 from memoranda.remember.commitments import find_commitments
-from memoranda.remember.corrections import take_back
+from memoranda.remember.corrections import FIRST_PERSON, NOT_OLD, read_bare_correction, take_back
 from memoranda.remember.explicit import stands_alone
 from memoranda.remember.lexicon import ANYBODY, NOW
 from memoranda.remember.values import (
@@ -46,12 +46,6 @@ _RELATION: Final = re.compile(PARTS["relation"], re.I)
 _LIST_ATTRIBUTES: Final = frozenset(("allergic to", "speaks"))
 _RECENT: Final = timedelta(days=120)
 """A change that happened longer before it is told may be older than what is known."""
-# "Correction: 1985", "I meant Thursday, not Tuesday".
-_BARE_CORRECTION: Final = re.compile(
-    r"(?:(?:it|that)(?:['’]s| is| was| should be)\s+|in\s+|on\s+|at\s+)?(?P<value>[^\s.!,]\S*?(?:\s\S+?){0,2}?)"
-    r"(?:,?\s+(?:and\s+)?not\s+(?P<old>\S+?(?:\s\S+?)?))?[.!]*$",
-    re.I,
-)
 # "I had moved to Rome as a student" is over, "I moved to Rome ten years ago" need not be.
 _THEN: Final = re.compile(
     r"\b(?:had|used to|when|until|for (?:a|two|three|\d+)|as a|back then|once|at the time|first|originally)\b", re.I
@@ -85,13 +79,8 @@ _BASE_VERB: Final = re.compile(
 _POINTING: Final = frozenset(("it", "this", "that", "these", "those", "them", "him", "her", "one", "something"))
 _MEASURES: Final = frozenset(("number", "money", "time", "day", "address"))
 _WHERE: Final = frozenset(("in", "on", "at", "near", "from", "with", "off", "out"))
-# "I meant 12, not 11": the clause ends before "not".
-_NOT_OLD: Final = re.compile(
-    r"\s*,?\s*(?:and\s+)?not\s+(?:on\s+|in\s+|at\s+|the\s+)*(?P<old>\S+?(?:\s\S+?)?)(?=[.!,;]|\s*$)", re.I
-)
 _OWNER: Final = re.compile(r"\b(?:my|our|his|her|their|your)\b", re.I)
 _ENDED: Final = frozenset((ANY_ATTRIBUTE, "employer", "owns"))
-_FIRST_PERSON: Final = frozenset(("i", "we", "me", "my", "our"))
 _USER: Final = re.compile(r"(?:the\s+)?(?:user|customer|client|patient)(?:['’]s)?$", re.I)
 _KIN: Final = re.compile(r"(?:my|our)\s+(.+?)(?:['’]s)?$", re.I)
 _NO_SUBJECTS_WORDS = """
@@ -211,29 +200,8 @@ def _claims_in(clause: Clause, utterance: Utterance, events: Sequence[Mention]) 
         if found:
             yield from found
             return
-    if clause.corrects and (correction := _BARE_CORRECTION.match(clause.text)) is not None:
-        yield from _correct(correction, clause, utterance)
-
-
-def _correct(match: re.Match[str], clause: Clause, utterance: Utterance) -> Iterator[Claim]:
-    """Yield a correction that names only the right value; the write finds the claim that it corrects."""
-    value = match["value"]
-    if not _is_person(utterance) or read_value(value).kind == "text" or fold(value).split()[0] in _FIRST_PERSON:
-        return
-    old = _NOT_OLD.match(utterance.text, clause.end)
-    offset, said_at = utterance.span[0], utterance.said_at
-    start, end = clause.span(*match.span())
-    yield Claim(
-        subject=utterance.speaker,
-        attribute=ANY_ATTRIBUTE,
-        value=match["value"],
-        span=(offset + start, offset + end),
-        said_at=said_at,
-        valid_from=said_at,
-        trust=utterance.role,
-        operation="correct",
-        replaces=match["old"] or (old and old["old"]),
-    )
+    if _is_person(utterance) and (correction := read_bare_correction(clause, utterance)) is not None:
+        yield correction
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +230,7 @@ class _Found:
     @property
     def contrast(self) -> str | None:
         """The value that the words after the clause say it is not: "call me Kate, not Katie"."""
-        denied = _NOT_OLD.match(self.utterance.text, self.clause.end)
+        denied = NOT_OLD.match(self.utterance.text, self.clause.end)
         same = denied is not None and _same_shape(denied["old"], self.part(self.group) or "")
         return denied["old"] if denied is not None and same else None
 
@@ -293,15 +261,15 @@ class _Found:
         if self.pattern.holds or self.pattern.attribute not in _ENDED:
             return False
         owner = _OWNER.search(self.match.string, self.match.end("who"), self.match.end())
-        own = fold(self.match["who"]) in _FIRST_PERSON
-        return owner is not None and (owner[0].lower() in _FIRST_PERSON) != own
+        own = fold(self.match["who"]) in FIRST_PERSON
+        return owner is not None and (owner[0].lower() in FIRST_PERSON) != own
 
     @property
     def agrees(self) -> bool:
         """Whether the verb fits its subject: of "Sounds like fun" and "Your support means a lot" it does not."""
         who = fold(self.match.groupdict().get("who") or "i")
         if (
-            who in _FIRST_PERSON
+            who in FIRST_PERSON
             or (_KIN.match(who) and who.endswith("s"))
             or self.pattern.attribute in ("name", "handle")
         ):
@@ -456,7 +424,7 @@ def _subject(groups: dict[str, str | None], utterance: Utterance) -> str | None:
     lowered = fold(found)
     if lowered in ("", "the", "this"):
         return utterance.owner if "whose" in groups or not groups.get("who") else None
-    if lowered in _FIRST_PERSON:
+    if lowered in FIRST_PERSON:
         return _first_person(utterance) if _is_person(utterance) else None
     if _USER.match(lowered):
         return utterance.owner

@@ -63,7 +63,7 @@ OPENING: Final = re.compile(
     r"|for the record|good news|big news|news|update|ps|p\.s\.|honestly|look|listen|guess what|as you know|you know|turns out"
     r"|it turns out|long story short|heads up|noted|note|please note(?: that)?|correction|remember|reminder|please remember|important|first|second"
     r"|as of (?:today|now|this \w+)|from now on|from today|starting (?:today|now|monday)|that|the thing is"
-    r"|right|scratch that|never mind|no wait|sorry|actually|i meant|i mean|oops|wait,? no|wait|hm+|um+|uh+|ah|finally|at last|sadly|unfortunately|luckily|thankfully|apparently|i think|i believe)"
+    r"|right|scratch that|never mind|no,? (?:wait|sorry)|no(?=\s*(?:[,.!]|$))|sorry|actually|i meant|i mean|oops|wait,? no|wait|hm+|um+|uh+|ah|finally|at last|sadly|unfortunately|luckily|thankfully|apparently|i think|i believe)"
     r"\b[\s,!:.-]*)+",
     re.I,
 )
@@ -113,7 +113,7 @@ _OVER: Final = re.compile(
     r"\b(?:now(?!\s+and\s+(?:then|again)\b)|these\s+days|nowadays|currently|any\s*more|no\s+longer|as\s+of|today|from\s+now\s+on)\b",
     re.I,
 )
-_CORRECTS: Final = re.compile(rf"\b(?:{CORRECTION})\b|^(?:sorry|actually)\b", re.I)
+_CORRECTS: Final = re.compile(rf"\b(?:{CORRECTION}|after\s+all)\b|^(?:sorry|actually|no,?\s+(?:wait|sorry))\b", re.I)
 # A change that holds only then, or held long ago, is no change of what holds now.
 _QUALIFIED: Final = re.compile(
     r"\b(?:when|whenever|while|before|after|until|unless|except|during|only|also|part[- ]time|temporarily|every|for a"
@@ -199,7 +199,7 @@ _SAID_BY: Final = re.compile(
 _INVERTED: Final = re.compile(r",\s*(?P<verb>\w+(?:s|ed))\s+(?:the|an?|my|our)\s+\w+\W*$", re.I)
 """A verb before its subject: "I moved to Rome, boasts the influencer"."""
 _LONG_AGO: Final = re.compile(
-    r"\bwhen (?:i|we) (?:was|were)\b|\bat (?:age )?\d{1,2}\b(?!\s*(?:[ap]\.?m|:|o['’]?clock|%|h\b))|\bback then\b"
+    r"\bwhen (?:i|we) (?:was|were)\b|(?<!s )(?<!now )(?<!to )\bat (?:age )?\d{1,2}\b(?!\s*(?:[ap]\.?m|:|o['’]?clock|%|h\b))|\bback then\b"
     r"|\b(?:before|after) (?:school|college|uni|university|high school|graduation)\b|\bi was (?:\d{1,2}|one|two|three|four|five|six"
     r"|seven|eight|nine|ten|eleven|twelve)\b",
     re.I,

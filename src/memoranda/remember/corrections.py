@@ -14,9 +14,10 @@ from typing import Final, TypeAlias
 
 from memoranda.dates.find import Mention, find_mentions
 from memoranda.remember.base import Utterance
-from memoranda.remember.clauses import blank_foreign
+from memoranda.remember.clauses import Clause, blank_foreign
 from memoranda.remember.lexicon import CHANGE_TAKEN_BACK, TAKEN_BACK
-from memoranda.storage.claims import ANY_ATTRIBUTE, Claim
+from memoranda.remember.values import read_value
+from memoranda.storage.claims import ANY_ATTRIBUTE, Claim, fold
 from memoranda.text import Span, has_content, query_terms, sentence_spans
 
 Day: TypeAlias = tuple[int, int]
@@ -31,6 +32,21 @@ _DAY_OF_MONTH: Final = re.compile(r"(?P<day>[12]?\d|3[01])(?:st|nd|rd|th)\b(?!\s
 _AMOUNT: Final = re.compile(
     r"[$€£]?\d+(?:[.,:]\d+)*(?:\s?(?:am|pm|%|[$€£]|euros?|dollars?|pounds?|hours?|minutes?))?\b", re.I
 )
+# "Correction: 1985", "I meant Thursday, not Tuesday", "it was 1985 after all", "3 May was right".
+_BARE_CORRECTION: Final = re.compile(
+    r"(?P<doubt>(?:(?:no+|nope|nah|wait|hm+|sorry|typo|edit)\b[\s,.:!…-]*)*)"
+    r"(?:(?P<it>(?:it|that)(?:['’]s| is| was| should be| stays| remains)(?: (?:in|on|at))?\s+)|in\s+|on\s+|at\s+)?"
+    r"(?P<value>[^\s.!,]\S*?(?:\s\S+?){0,2}?)"
+    r"(?:\s+(?:(?:was|is) (?P<right>right|correct|true)(?: after all| all along)?|(?P<after>after all)|i meant?))?"
+    r"(?:,?\s+(?:and\s+)?not\s+(?P<old>\S+?(?:\s\S+?)?))?[.!]*$",
+    re.I,
+)
+# "I meant 12, not 11": the clause ends before "not".
+NOT_OLD: Final = re.compile(
+    r"\s*,?\s*(?:and\s+)?not\s+(?:on\s+|in\s+|at\s+|the\s+)*(?P<old>\S+?(?:\s\S+?)?)(?=[.!,;]|\s*$)", re.I
+)
+_NO: Final = re.compile(r"\W*(?:(?:oh|well|hm+|no+|nope)\b\W*)+", re.I)
+FIRST_PERSON: Final = frozenset(("i", "we", "me", "my", "our"))
 _TAKE_BACKS: Final = (
     "joke", "lie", "prank", "up", "nonsense", "true", "kidding", "joking", "lying", "you", "leg", "back", "that",
 )  # fmt: skip
@@ -106,6 +122,37 @@ _MONTHS: Final = tuple(query_terms(" ".join((
 
 def _days_in(content: str, said_at: datetime) -> set[Day]:
     return {(each.start.month, each.start.day) for each in find_mentions(content, said_at) if each.precision == "day"}
+
+
+def read_bare_correction(clause: Clause, utterance: Utterance) -> Claim | None:
+    """Return a correction that names only the right value; the write finds the claim that it corrects.
+
+    One that is `single` says that a value was right, so it counts only where that value was said before.
+    """
+    match = _BARE_CORRECTION.match(clause.text)
+    if match is None:
+        return None
+    doubts = match["doubt"] or _NO.fullmatch(utterance.text[: clause.start])
+    if not (clause.corrects or match["after"] or match["right"] or (doubts and match["it"])):
+        return None
+    value = match["value"]
+    if read_value(value).kind == "text" or fold(value).split()[0] in FIRST_PERSON:
+        return None
+    old = NOT_OLD.match(utterance.text, clause.end)
+    offset, said_at = utterance.span[0], utterance.said_at
+    start, end = clause.span(*match.span())
+    return Claim(
+        subject=utterance.speaker,
+        attribute=ANY_ATTRIBUTE,
+        value=value,
+        span=(offset + start, offset + end),
+        said_at=said_at,
+        valid_from=said_at,
+        single=match["right"] is not None,
+        trust=utterance.role,
+        operation="correct",
+        replaces=match["old"] or (old and old["old"]),
+    )
 
 
 def take_back(claims: list[Claim], utterance: Utterance | None) -> Iterator[Claim]:

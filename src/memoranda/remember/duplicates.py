@@ -35,8 +35,23 @@ _POLITE_START: Final = re.compile(
     re.I,
 )
 _POLITE_END: Final = re.compile(
-    r"(?:\s*[,.!;\n–—][\s,.!;–—-]*(?:please|thanks|thank you(?: (?:so|very) much)?|thx|cheers))+[\s.!)]*$", re.I
+    r"(?:(?:\s*[,.!?;\n–—][\s,.!?;–—-]*|(?<!\bto)\s+(?=please\s*\?))(?:please|thanks"
+    r"|thank you(?: (?:so|very) much)?|thx|cheers))+[\s.!?)]*$",
+    re.I,
 )
+_ASKING = r"(?:what|where|who|whom|whose|when|why|how|which)\b"
+_POLITE_WITHIN: Final = re.compile(r"^((?:can|could|would|will) you),? (?:please|kindly)\b,?", re.I)
+# "Could you tell me where my key is?" asks where it is.
+_TELL_ME: Final = re.compile(
+    rf"^(?:(?:can|could|would|will) you )?(?:tell me|let me know),?\s+"
+    rf"(?={_ASKING}|(?:is|are|was|were|do|does|did|has|have) (?:my|our|the|i|we)\b)",
+    re.I,
+)
+_ASKS: Final = re.compile(
+    rf"{_ASKING}(?:'s| (?:is|are|was|were|am|do|does|did|can|could|should|will|would|has|have)\b)", re.I
+)
+_BEING: Final = frozenset(("is", "are", "was", "were", "am"))
+_PERSONS: Final = frozenset(("i", "we", "you", "they"))
 _FIRST_WORDS: Final = re.compile(r"[a-z]+")
 _VERB_WITHIN: Final = 4
 """Words from the beginning within which the verb of an event is looked for."""
@@ -90,11 +105,29 @@ def tells_what_happened(text: str) -> bool:
 
 def statement_tokens(text: str) -> tuple[str, ...]:
     """Return the words by which statements are compared; two texts with equal words are the same statement."""
-    plain = text.replace("’", "'").replace("‘", "'").strip()
-    spoken = _POLITE_END.sub("", _POLITE_START.sub("", plain, count=1)) if plain else ""
-    found = _TOKEN.findall((spoken or plain).casefold()) or plain.split()
+    spoken, is_told = _without_politeness(text)
+    found = _TOKEN.findall(spoken.casefold()) or spoken.split()
     tokens = ["," if _PAUSE.fullmatch(token) else token for token in found]
-    return (*tokens, "?") if _QUESTION.search(plain) else tuple(tokens)
+    if is_told and tokens[-1] in _BEING:
+        tokens.insert(1, tokens.pop())  # "tell me where my key is"
+    elif is_told and tokens[1:2] and tokens[1] in _PERSONS:
+        tokens.insert(1, "do")  # "tell me where I live"
+    ending = _POLITE_END.search(text) or _QUESTION.search(text)
+    asks = is_told or (ending is not None and "?" in ending[0]) or _ASKS.match(spoken)
+    return (*tokens, "?") if asks else tuple(tokens)
+
+
+def without_politeness(text: str) -> str:
+    """Return a text without a greeting, thanks, "please" and "could you tell me"; all of it when it says only that."""
+    return _without_politeness(text)[0]
+
+
+def _without_politeness(text: str) -> tuple[str, bool]:
+    """Return the same, and whether it asks to be told something."""
+    plain = text.replace("’", "'").replace("‘", "'").strip()
+    spoken = _POLITE_WITHIN.sub(r"\1", _POLITE_END.sub("", _POLITE_START.sub("", plain, count=1))) or plain
+    told = _TELL_ME.match(spoken)
+    return (spoken, False) if told is None else (spoken[told.end() :], True)
 
 
 def same_statement(one: str, other: str) -> bool:

@@ -11,7 +11,7 @@ from memoranda.index.partition import Partition
 from memoranda.index.partitions import Partitions
 from memoranda.messages.message import ROLES
 from memoranda.remember.base import KnownTexts, NoKnownTexts, Utterance
-from memoranda.remember.duplicates import KnownTextIndex
+from memoranda.remember.duplicates import KnownTextIndex, without_politeness
 from memoranda.remember.echoes import EchoIndex, list_parts, to_lookup
 from memoranda.remember.new_memory import WriteOptions, speaker_name
 from memoranda.storage.base import PartitionKey, Store
@@ -66,7 +66,7 @@ class KnownFinder:
         with partition.lock:
             search = _Search(partition, scope.agent, options.now.timestamp())
             echoed = search.find_all(map(to_lookup, parts), None)
-            same = search.find_all((each.text for each in compared), scope.session)
+            same = search.find_all((without_politeness(each.text) for each in compared), scope.session)
             known_terms = {term for each in compared for term in search.indexed(each.text)} if compared else set[str]()
             seq = partition.seq
             names = _named_speakers(partition) if any(_is_unnamed(each, scope) for each in utterances) else {}

@@ -89,6 +89,8 @@ CHANGE_TAKEN_BACK: Final = re.compile(
     r"|(?:messing|fooling|joking|kidding|teasing|playing|pulling|winding)\b(?: (?:with|around|you|your|leg|up))*"
     r"|(?:it|that|this)(?:['’]s| is| was)(?: (?:all|just|only))* (?:a (?:joke|lie|prank)|not true|untrue|false|wrong|nonsense|made up)"
     r"|(?:it|that|this) (?:isn['’]t|wasn['’]t) true"
+    r"|(?:the|my) (?:first|original|old|previous) (?:one|value|answer|date|day|time|year|number|version)?(?: i (?:said|gave|wrote))? ?(?:was|is) (?:right|correct)(?: after all)?"
+    r"|(?:i was|i had it|it was) (?:right|correct) (?:the first time|before|at first|to begin with)|what i said (?:first|before|originally) (?:was|is) (?:right|correct)"
     # After a mere "no" these may answer a question.
     r"|(?:wait|hold on|actually|not really|nah)\b\W*(?:no\b\W*)?(?:(?:i|we) (?:didn['’]t|did not|haven['’]t|have not)"
     r"|(?:i['’]m|i am|we['’]re|we are) (?:not|still (?:in|at) (?-i:[A-Z])\w+)|(?:i|we) still (?:live|work) (?:in|at) (?-i:[A-Z])\w+)"

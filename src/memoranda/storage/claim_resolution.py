@@ -59,7 +59,8 @@ from memoranda.storage.supersession import (
     MadeClaim,
     Resolution,
     denies_answer,
-    names_thing_owned,
+    fits,
+    fold_value,
     names_value,
     relate_made,
     replay,
@@ -215,16 +216,18 @@ def resolve_slots(tx: Transaction, slots: Collection[bytes], by: int | None = No
     memories = {each.memory.id: each.memory for each in stored}
     endings: dict[int, dict[int, Ending | None]] = {}
     starts: dict[int, dict[int, datetime | None]] = {}
+    follows: set[tuple[int, int]] = set()
     for claims, resolution in _replay_slots(stored):
         for each, ending, start in zip(claims, resolution.endings, resolution.starts, strict=True):
             endings.setdefault(each.memory.id, {})[each.position] = ending
             starts.setdefault(each.memory.id, {})[each.position] = start
+        follows |= resolution.follows
         for one, other in sorted(resolution.conflicts):
             _contradict(tx, one, other)
-        for one, other in sorted(resolution.follows):
-            follow(tx, one, [other])
     for memory_id, by_position in endings.items():
         apply_endings(tx, memories[memory_id], by_position, starts[memory_id])
+    for one, other in sorted(follows):
+        follow(tx, one, [other])
     return {each for each, ended in endings.items() if any(_is_replaced(ending, by) for ending in ended.values())}
 
 
@@ -300,7 +303,14 @@ def _find_meant(tx: Transaction, memory: Memory, claim: Claim, related: Sequence
         found = latest_ids(tx, owner_of(memory), _LATEST)
     else:
         found = list(related)
-    return [stored for stored in claims_of_memories(tx, owner_of(memory), found) if stored.memory.id != memory.id]
+    meant = [stored for stored in claims_of_memories(tx, owner_of(memory), found) if stored.memory.id != memory.id]
+    if claim.operation == "correct" and claim.single:  # "Turin was right" after all, as it was said before
+        return [stored for stored in meant if _was_said(claim.value, claims_in_slots(tx, [stored.slot]))]
+    return meant
+
+
+def _was_said(value: str, stored: Iterable[StoredClaim]) -> bool:
+    return any(fold_value(each.as_made().value) == fold_value(value) for each in stored)
 
 
 def _find_said_before(tx: Transaction, memory: Memory, claim: Claim) -> list[int]:
@@ -349,7 +359,7 @@ def _bind(claim: Claim, known: Sequence[StoredClaim]) -> list[Claim]:
         return [_bind_noun(claim, known)]
     if claim.operation == "correct" and claim.replaces is None:
         known = [stored for stored in known if _is_only_value(stored)]
-    fitting = [made for stored in known if _fits(made := stored.as_made(), claim)]
+    fitting = [made for stored in known if fits(made := stored.as_made(), claim)]
     if not fitting:
         return [claim]
     older = max(fitting, key=lambda each: each.said_at)
@@ -423,21 +433,6 @@ def _bind_noun(claim: Claim, known: Sequence[StoredClaim]) -> Claim:
     return replace(claim, attribute=longer.pop(), operation="state")
 
 
-def _fits(made: Claim, claim: Claim) -> bool:
-    if made.attribute == ANY_ATTRIBUTE or not made.holds:
-        return False
-    if claim.operation == "correct" and claim.replaces is None:  # whomever the speaker spoke of just before
-        return value_shape(made.value) == value_shape(claim.value) and _are_as_long(made.value, claim.value)
-    same = made.subject.casefold() == claim.subject.casefold()
-    return same and names_thing_owned(made.value, claim.replaces or claim.value)
-
-
-def _are_as_long(one: str, other: str) -> bool:
-    """Return whether two numbers have about as many digits: 12 corrects no phone number."""
-    digits = [sum(char.isdigit() for char in value) for value in (one, other)]
-    return abs(digits[0] - digits[1]) <= 1
-
-
 def _end_claims(tx: Transaction, ended: Sequence[tuple[StoredClaim, Ending]]) -> set[int]:
     """End stored claims and return the ids of their memories."""
     memories = {claim.memory.id: claim.memory for claim, _ in ended}
@@ -463,7 +458,10 @@ def _with_ending(claim: Mapping[str, Any], ending: Ending | None) -> dict[str, A
 
 def _associate_enders(tx: Transaction, before: Memory, after: Memory) -> None:
     old, new = enders_of(before), enders_of(after)
-    lifecycle.unlink(tx, [(by, before.id) for by in old - new], SUPERSEDES)
+    if gone := [(by, before.id) for by in sorted(old - new)]:
+        lifecycle.unlink(tx, gone, SUPERSEDES)
+        lifecycle.unlink(tx, gone, FOLLOWS)  # what was corrected is no later word about what is right after all
+        clear_marks(tx, [before.id])
     for by in sorted(new - old):
         lifecycle.associate(tx, by, before.id, SUPERSEDES)
 

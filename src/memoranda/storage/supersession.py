@@ -21,7 +21,7 @@ from difflib import SequenceMatcher
 from typing import Final, Literal, TypeAlias
 
 from memoranda.places import place_level
-from memoranda.storage.claims import Claim, fold, value_shape
+from memoranda.storage.claims import ANY_ATTRIBUTE, Claim, fold, value_shape
 from memoranda.types import trust_rank
 
 Relation: TypeAlias = Literal["none", "repeat", "end", "follow", "contradict"]
@@ -99,6 +99,9 @@ def replay(made: Sequence[MadeClaim]) -> Resolution:
             if relation == "end":
                 _end(result, made, older, position)
                 held.remove(older)
+                for restored in _find_restored(result, made, older, position):
+                    result.endings[restored] = None
+                    held.add(restored)
             elif relation == "follow":
                 result.follows.add((newer.memory, made[older].memory))
             elif relation == "contradict":
@@ -117,6 +120,18 @@ def _end(result: Resolution, made: Sequence[MadeClaim], older: int, newer: int) 
             result.starts[newer] = started
         at = min(started, at)
     result.endings[older] = Ending(at, made[newer].memory)
+
+
+def _find_restored(result: Resolution, made: Sequence[MadeClaim], older: int, newer: int) -> list[int]:
+    """Return the claims that a correction says were right: it has their value, and ends the claim that ended them."""
+    right = made[newer].claim
+    if right.operation != "correct":
+        return []
+    return [
+        n
+        for n, ending in enumerate(result.endings)
+        if ending is not None and ending.by == made[older].memory and _is_same(made[n].claim.value, right.value)
+    ]
 
 
 def told_at(claim: Claim) -> datetime:
@@ -297,6 +312,22 @@ def names_thing_owned(value: str, named: str) -> bool:
     A value of several things is none of them: the end of one is not the end of the others.
     """
     return names_value(value, named) and _words(named) <= _words(value) and not states_several(value)
+
+
+def fits(made: Claim, claim: Claim) -> bool:
+    """Return whether a change that names only values may be about a claim."""
+    if made.attribute == ANY_ATTRIBUTE or not made.holds:
+        return False
+    if claim.operation == "correct" and claim.replaces is None:  # whomever the speaker spoke of just before
+        return value_shape(made.value) == value_shape(claim.value) and _are_as_long(made.value, claim.value)
+    same = made.subject.casefold() == claim.subject.casefold()
+    return same and names_thing_owned(made.value, claim.replaces or claim.value)
+
+
+def _are_as_long(one: str, other: str) -> bool:
+    """Return whether two numbers have about as many digits: 12 corrects no phone number."""
+    digits = [sum(char.isdigit() for char in value) for value in (one, other)]
+    return abs(digits[0] - digits[1]) <= 1
 
 
 def states_several(value: str) -> bool:

@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 
+from memoranda import MemoryManager, Message
 from memoranda.remember.base import KnownTexts
 from memoranda.remember.duplicates import (
     Fingerprint,
@@ -14,6 +15,7 @@ from memoranda.remember.duplicates import (
     same_statement,
     says_the_same,
 )
+from memoranda.testing.fakes import HashEmbedder
 from tests.unit.remember.samples import WEDNESDAY, utterance
 
 
@@ -31,6 +33,13 @@ def same(known: str, new: str) -> bool:
         ("Hi, I live in Porto.", "Hello there! I live in Porto."),
         ("No!", "no"),
         ("No, more sugar", "No. More sugar."),
+        ("What is in the shed?", "What is in the shed, please?"),
+        ("What is in the shed?", "Please, what is in the shed"),
+        ("What is in the shed?", "Could you tell me what is in the shed, please?"),
+        ("Where is my key?", "Can you please tell me where my key is?"),
+        ("Where do I bank?", "Please tell me where I bank."),
+        ("Is my tram at nine?", "Would you kindly tell me, is my tram at nine?"),
+        ("Can you remind me of Ilse's birthday?", "Can you please remind me of Ilse's birthday? Thanks!"),
     ],
 )
 def test_case_punctuation_space_and_politeness_make_no_difference(known: str, new: str) -> None:
@@ -70,6 +79,11 @@ def test_case_punctuation_space_and_politeness_make_no_difference(known: str, ne
         ("Delhi is hot.", "Delis hot."),
         ("No, more sugar.", "No more sugar."),
         ("Don't, stop.", "Don't stop."),
+        ("Where is my key?", "Tell me where my key was."),
+        ("What do I owe?", "Tell me what you owe."),
+        ("Can you swim?", "Swim."),
+        ("Can you tell me a joke?", "A joke?"),
+        ("Whom do I aim to please?", "Whom do I aim to?"),
     ],
 )
 def test_any_other_difference_makes_two_statements(known: str, new: str) -> None:
@@ -169,3 +183,15 @@ def test_find_match_agrees_with_comparing_every_text() -> None:
         assert (known.find_match(new) is not None) == expected, text
         known.add(new)
         seen.append(features)
+
+
+def test_polite_words_do_not_keep_a_short_text_from_being_found() -> None:
+    with MemoryManager("sqlite://", embedder=HashEmbedder(64)) as manager:
+        pairs = [
+            ("Close the ticket.", "Hello! Please close the ticket, thank you."),
+            ("Who is my vet?", "Tell me who my vet is"),
+        ]
+        for first, again in pairs:
+            (stored,) = manager.remember(Message("user", first), user="ana")
+            (repeated,) = manager.remember(Message("user", again), user="ana")
+            assert (stored.status, repeated.status) == ("stored", "duplicate")
