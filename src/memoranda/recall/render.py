@@ -79,8 +79,11 @@ def render_context(
         floor: The score below which a memory is hardly related; None shows all.
         wishes: What the user asked for once and for all, best first.
     """
-    recall = replace(recall, hits=tuple(hit for hit in recall.hits if not _asks_the_same(hit, recall.query)))
-    least = -math.inf if floor is None else _least_score(recall, floor)
+    answers = tuple(hit for hit in recall.hits if not _asks_the_same(hit, recall.query))
+    least = -math.inf
+    if floor is not None:
+        # With the question itself among the hits, the scores of the others say little: only a good one may answer.
+        least = _least_score(recall, floor) if len(answers) == len(recall.hits) else _GOOD
     # A new marker for each call: no stored text can know how the fence around it ends.
     marker = secrets.token_hex(MARKER_BYTES)
     count = default_counter()
@@ -89,7 +92,7 @@ def render_context(
     choice = asks_for_choice(recall.query)
     hits = [
         hit
-        for hit in deduplicate(recall.hits)
+        for hit in deduplicate(answers)
         if hit.id not in shown
         and hit.score >= (min(least, _RELATED) if choice and states_preference(hit.content) else least)
     ]
