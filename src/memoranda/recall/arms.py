@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from memoranda.index.base import TextIndex, VectorIndex
 from memoranda.index.partition import UNNAMED, Partition, Timeline
 from memoranda.recall.query import ParsedQuery, RecallQuery
-from memoranda.text import ENDS_WITH_QUESTION, sentence_spans, words_of
+from memoranda.text import ENDS_WITH_QUESTION, query_terms, sentence_spans, terms
 from memoranda.types import FloatArray, IntArray
 
 DENSE_WEIGHT = 0.7
@@ -35,9 +35,14 @@ _PRIOR_SPREAD = 0.1
 """Typical deviation of cosines, as a share of the distance between unrelated and equal."""
 _LEAD_IN = re.compile(
     r"(?:(?:so|and|but|ok|okay|hi|hello|hey|hiya|well|again|also|then|now|please|sorry|thanks|yes|yeah|right|alright"
-    r"|once more|btw|by the way|tell me|remind me)\b[\s,.!:;…-]*)+",
+    r"|once more|btw|by the way|tell me|remind me|(?P<embeds>(?:can|could|would|will) you"
+    r" (?:please )?(?:tell|remind) me|do you (?:still )?(?:know|remember)))\b[\s,.!:;…-]*)+",
     re.I,
 )
+_CONTRACTED = re.compile(r"\b(who|what|where|when|which|why|how)['’]s\b", re.I)
+_AGAIN = re.compile(r"[\s,]+(?:again|please|then|now)\s*\?*\s*$", re.I)
+_ASKING = frozenset(query_terms("know tell remind remember"))
+"""Words of what leads to a question: "can you tell me", "do you know"."""
 _SAME_WORDS = {"could": "can", "would": "will", "might": "may", "an": "a", "the": "a"}
 """Words that make no other question of one; prepositions, negations and pronouns do."""
 _PRIOR_WORDS = (0.03, 0.08)
@@ -113,9 +118,10 @@ class CandidateSet:
 def find_same_question(partition: Partition, parsed: ParsedQuery) -> IntArray:
     """Return the ids of questions with all terms of this one, outside dialogues: there, one leads to its answer."""
     asked = partition.postings.ids_with(ENDS_WITH_QUESTION)
-    for term in parsed.terms:
+    looked_up = [term for term in parsed.terms if term not in _ASKING]
+    for term in looked_up:
         asked = np.intersect1d(asked, partition.postings.ids_with(term)) if len(asked) else asked
-    if not len(asked) or not parsed.terms:
+    if not len(asked) or not looked_up:
         return asked[:0]
     timeline = partition.timeline()
     positions = timeline.positions(asked)
@@ -127,12 +133,17 @@ def repeats_question(content: str, question: str) -> bool:
     """Return whether a memory is only the question itself, asked before in the same words: it answers nothing."""
     if not content.rstrip().endswith("?") or len(sentence_spans(content)) > 1:
         return False
-    return _words_asked(content) == _words_asked(question)
+    (before, is_embedded), (now, embeds) = _words_asked(content), _words_asked(question)
+    # "Do you know where I can park?" has another order of words than the question in it.
+    return sorted(before) == sorted(now) if is_embedded or embeds else before == now
 
 
-def _words_asked(question: str) -> list[str]:
-    words = (word.casefold() for word in words_of(_LEAD_IN.sub("", question.strip())))
-    return [_SAME_WORDS.get(word, word) for word in words]
+def _words_asked(question: str) -> tuple[list[str], bool]:
+    """Return the words of a question without what only leads to it, and whether that turns their order round."""
+    plain = _CONTRACTED.sub(r"\1 is", _AGAIN.sub("", question.strip()))
+    lead = _LEAD_IN.match(plain)
+    words = terms(plain[lead.end() :] if lead else plain)
+    return [_SAME_WORDS.get(word, word) for word in words], bool(lead and lead["embeds"])
 
 
 def select_candidates(

@@ -93,8 +93,9 @@ def attach_later(
     marked = [hit.id for hit in hits if hit.memory.notes.keys() & (FOLLOWED, DISPUTED) or enders_of(hit.memory)]
     if not marked:
         return list(hits), {}
-    newer_ids = store.read(lambda tx: read_followers(tx, marked, (FOLLOWS, SUPERSEDES)), tenant=scope.tenant)
     against_ids = store.read(lambda tx: read_opposed(tx, marked, CONTRADICTS), tenant=scope.tenant)
+    linked = sorted({*marked, *against_ids})
+    newer_ids = store.read(lambda tx: read_followers(tx, linked, (FOLLOWS, SUPERSEDES)), tenant=scope.tenant)
     wanted = sorted({other for ids in (*newer_ids.values(), *against_ids.values()) for other in ids})
     view = TimeView(now, as_of, known_at)
     read = (memory for memory in store.get(scope, wanted) if memory and _counts(memory, view))
@@ -105,18 +106,37 @@ def attach_later(
         for newer, strength in found_newer.items()
         if strength < 1.0
     }
+
+    def newer_than(memory: Memory) -> tuple[Memory, ...]:
+        return _in_order(memory, [found[each] for each in newer_ids.get(memory.id, ()) if each in found])
+
+    def is_settled(memory: Memory, other: Memory) -> bool:
+        return _is_settled(memory, other, (*newer_than(memory), *newer_than(other)))
+
     attached = [
         replace(
             hit,
-            later=(
-                later := _in_order(hit.memory, [found[each] for each in newer_ids.get(hit.id, ()) if each in found])
-            ),
+            later=(later := newer_than(hit.memory)),
             strengths=tuple(newer_ids[hit.id][memory.id] for memory in later),
-            disputed=tuple(found[other] for other in against_ids.get(hit.id, ()) if other in found),
+            disputed=tuple(
+                found[other]
+                for other in against_ids.get(hit.id, ())
+                if other in found and not is_settled(hit.memory, found[other])
+            ),
         )
         for hit in hits
     ]
     return attached, weak
+
+
+def _is_settled(memory: Memory, other: Memory, newer: Sequence[Memory]) -> bool:
+    """Return whether all that two memories disagree about was said anew since: what is old disputes nothing."""
+    shared = _slots(memory) & _slots(other)
+    return bool(shared) and shared <= {slot for each in newer for slot in _slots(each)}
+
+
+def _slots(memory: Memory) -> set[tuple[str, str]]:
+    return {(claim.subject.casefold(), claim.attribute) for claim in claims_in(memory.notes)}
 
 
 def least_share(strength: float, *, in_dialogue: bool) -> float:

@@ -19,7 +19,7 @@ from memoranda.recall.shown_facts import is_shown
 from memoranda.recalls import Context
 from memoranda.shown_ids import show_id
 from memoranda.storage.claims import Claim, claims_in
-from memoranda.text import terms
+from memoranda.text import query_terms, split_sentences, terms
 from memoranda.types import Hit, Memory, Recall, trust_rank
 from memoranda.wishes import asks_for_choice, is_about_every_answer, standing_wishes, states_preference
 
@@ -33,6 +33,8 @@ _ANSWERABLE: Final = 0.35
 _GOOD: Final = 0.3
 _STANDS_OUT: Final = 1.4
 _FAR_BETTER: Final = 3.0
+_ASKING: Final = frozenset(query_terms("know tell remind remember recall say ask hey hi hello please"))
+"""Words that only ask: "can you tell me", "do you know"."""
 _MAX_FACTS: Final = 8
 _MAX_DISPUTES: Final = 2
 _MAX_WISHES: Final = 6
@@ -77,7 +79,11 @@ def render_context(
         floor: The score below which a memory is hardly related; None shows all.
         wishes: What the user asked for once and for all, best first.
     """
-    least = -math.inf if floor is None else _least_score(recall, floor)
+    answers = tuple(hit for hit in recall.hits if not _asks_the_same(hit, recall.query))
+    least = -math.inf
+    if floor is not None:
+        # With the question itself among the hits, the scores of the others say little: only a good one may answer.
+        least = _least_score(recall, floor) if len(answers) == len(recall.hits) else _GOOD
     # A new marker for each call: no stored text can know how the fence around it ends.
     marker = secrets.token_hex(MARKER_BYTES)
     count = default_counter()
@@ -86,7 +92,7 @@ def render_context(
     choice = asks_for_choice(recall.query)
     hits = [
         hit
-        for hit in deduplicate(recall.hits)
+        for hit in deduplicate(answers)
         if hit.id not in shown
         and hit.score >= (min(least, _RELATED) if choice and states_preference(hit.content) else least)
     ]
@@ -103,6 +109,18 @@ def render_context(
         answerable=recall.answerable,
         degraded=recall.degraded,
     )
+
+
+def _asks_the_same(hit: Hit, question: str) -> bool:
+    """Return whether a hit is the question itself, put in other words: it answers nothing."""
+    if not hit.content.rstrip().endswith("?") or len(split_sentences(hit.content)) > 1:
+        return False
+    asked = _words_asked(question)
+    return bool(asked) and _words_asked(hit.content) == asked
+
+
+def _words_asked(question: str) -> set[str]:
+    return set(query_terms(question)) - _ASKING
 
 
 def _select_wishes(wishes: Sequence[Hit], floor: float, budget: int, count: TokenCounter) -> list[Hit]:

@@ -68,6 +68,8 @@ def is_shown(claim: Claim, memory: Memory) -> bool:
     """Return whether a claim says something that stands by itself."""
     if "…" in claim.attribute or _RELATIVE.fullmatch(claim.value.strip()) or is_place(claim.subject):
         return False
+    if claim.attribute.casefold() == claim.subject.casefold():
+        return False  # the name was read as the attribute: "ana lives in Lyon"
     said = _said(claim, memory)
     if not claim.value:
         return _is_plain_habit(claim, said)
@@ -78,7 +80,7 @@ def is_shown(claim: Claim, memory: Memory) -> bool:
     if not claim.single and (_NO_SUBJECT.match(said) or _NO_HABIT.search(said)):
         return False
     if claim.attribute == "likes":
-        return not _is_about_known_thing(claim.value, said)
+        return not _is_about_known_thing(claim.value, said) and not _is_choice_of_name(claim.value, memory.content)
     if claim.attribute == "owns":
         return _is_owned(claim.value, said)
     if not _is_fixed(claim.attribute) and (claim.single or _THE.match(said)):
@@ -111,6 +113,15 @@ def _is_about_known_thing(value: str, said: str) -> bool:
     """Return whether somebody likes one thing that was spoken of: "the idea", but not jazz or the Cubs."""
     definite = re.search(rf"\b(?:the|this|that|your|his|her|their)\s+{re.escape(value)}", said, re.I)
     return definite is not None and value[:1].islower()
+
+
+def _is_choice_of_name(value: str, content: str) -> bool:
+    """Return whether somebody likes a name for a child, a pet or a thing, and not whoever or whatever has it."""
+    return (
+        value.istitle()
+        and " " not in value
+        and re.search(r"\b(?:names|naming|name (?:it|him|her))\b", content) is not None
+    )
 
 
 def _is_owned(value: str, said: str) -> bool:

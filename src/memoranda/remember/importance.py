@@ -61,6 +61,7 @@ from memoranda.remember.importance_words import (
 )
 from memoranda.remember.small_talk import is_brief_statement
 from memoranda.text import EMPTY_WORDS, split_sentences
+from memoranda.wishes import standing_wishes
 
 _MAX_CHARS: Final = 4_000
 """The rest of a longer text does not change the score."""
@@ -326,13 +327,15 @@ def _is_small_sentence(text: _Text) -> bool:
         or text.found & NOT
         or any(feature.weight >= _MATTERS for feature in features)
         or is_brief_statement(text.text)
+        or standing_wishes(text.text)
     ):
         return False
     if _QUESTION.match(text.text) or _is_request(text.words):
         return not text.found & SELF or _follows(text, ASKED, ME)
     light = [word for word in _content_words(text) if _is_light(word)]
     other = len(_content_words(text)) - len(light)
-    return other == 0 or (bool(light) and other <= len(light) and other <= 1)
+    # What somebody says of themselves is a statement as soon as one word of it is more than a mood.
+    return other == 0 or (bool(light) and other <= len(light) and other <= 1 and not text.found & SELF)
 
 
 def _is_light(word: str) -> bool:

@@ -201,7 +201,7 @@ MOODS: Final = _words(
     "tired bored hungry thirsty sleepy happy sad sorry sure fine okay ok good well back here there glad excited "
     "curious kidding joking serious late early ready busy cold warm hot full surprised impressed confused lost "
     "stuck done just sitting scrolling lying waiting looking watching listening eating drinking reading trying "
-    "having doing afraid so a-bit pretty very really quite honestly"
+    "having doing so a-bit pretty very really quite honestly"
 )
 NEEDS: Final = _words("need needs needed require requires rely relies depend depends supposed obliged")
 FUTURE: Final = _words("i'll we'll will going planning want wants tomorrow next")

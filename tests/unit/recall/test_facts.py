@@ -108,6 +108,15 @@ class TestConflicts:
         [fact] = manager.facts(user="ana")
         assert (fact.value, [value.value for value in fact.disputed_by]) == ("Ghent", ["Lyon"])
 
+    def test_value_that_was_replaced_is_disputed_no_longer(self, manager: MemoryManager) -> None:
+        say_as(manager, "Ana", "My favourite colour is blue.")
+        manager.remember("Ana's favourite colour is red.", user="ana", source=PAGE)
+        question = "What is Ana's favourite colour?"
+        before = {hit.content: hit for hit in manager.recall(question, user="ana")}
+        assert before["My favourite colour is blue."].disputed
+        say_as(manager, "Ana", "My favourite colour is green.")
+        assert not [hit for hit in manager.recall(question, user="ana") if hit.disputed]
+
     def test_without_contradiction_there_is_none(self, manager: MemoryManager) -> None:
         assert manager.conflicts(user="ana") == []
 

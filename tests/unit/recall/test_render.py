@@ -210,3 +210,13 @@ def test_preference_at_a_low_score_is_shown_only_where_a_choice_is_asked_for() -
 
     assert shown("What should I cook tonight?") == ["I hate cilantro."]
     assert shown("Why is the sky blue?") == []
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["Which antibiotics could I take", "Do you know which antibiotic I can take?", "So, which antibiotic can I take?"],
+)
+def test_context_leaves_out_the_same_question_in_other_words(question: str) -> None:
+    hits = (hit(1, "Which antibiotic can I take?", 0.9), hit(2, "Take no penicillin?", 0.8), hit(3, "I take it.", 0.8))
+    shown = render_context(Recall(hits, "r", question, 0.8), 2_000, NOW, floor=0.08)
+    assert [each.id for each in shown.hits] == [2, 3]

@@ -19,6 +19,9 @@ SAID = ("The van is in the yard.", "I sing in a choir.", "My aunt is a judge.", 
         "where can I park the van on sunday ?",
         "Hey, so where can I park the van on Sunday?",
         "Where could I park a van on Sunday?",
+        "Where can I park the vans on Sunday again?",
+        "Do you know where I can park the van on Sunday?",
+        "Hey, can you tell me where I could park the van on Sunday?",
     ],
 )
 def test_question_in_slightly_other_words_repeats(before: str) -> None:
@@ -31,6 +34,8 @@ def test_question_in_slightly_other_words_repeats(before: str) -> None:
         "I can park the van on Sunday.",
         "Did you know I can park the van on Sunday?",
         "I can park the van on Sunday, right?",
+        "Do you know that I can park the van on Sunday?",
+        "Where can the van park I on Sunday?",
         "When can I park the van on Sunday?",
         "I sold the car. Where can I park the van on Sunday?",
         "Where can I park the van on Monday?",

@@ -50,6 +50,7 @@ def facts(manager: MemoryManager, *texts: str) -> list[tuple[str, str]]:
         "I've read lots of them.",
         "My uncle Bert drives and I sleep.",
         "The hotel has a 4.5 rating.",
+        "We argue about names for the baby. I like Hana.",
     ],
 )
 def test_words_that_say_nothing_by_themselves_make_no_fact(manager: MemoryManager, text: str) -> None:

@@ -83,3 +83,8 @@ def test_long_text_is_scored_quickly() -> None:
     started = time.perf_counter()
     rate_importance("I like the long walk to the station, and then again. " * 20_000)
     assert time.perf_counter() - started < 0.5
+
+
+@pytest.mark.parametrize("text", ["I'm afraid of dogs.", "I'm tired of winter.", "Could you always use large print?"])
+def test_feeling_about_something_and_standing_wish_are_no_small_talk(text: str) -> None:
+    assert not is_small_talk(text)
