@@ -28,6 +28,7 @@ from memoranda.client.calls import (
     to_list,
 )
 from memoranda.client.responses import deserialize
+from memoranda.entries import name_source
 from memoranda.errors import Conflict, InvalidInput, InvalidType
 from memoranda.facts import ConflictList, FactList
 from memoranda.items.base import Item, NamespaceActivity, check_values
@@ -65,7 +66,6 @@ from memoranda.types import (
     Recall,
     Related,
     WhyNot,
-    name_source,
 )
 from memoranda.validation import (
     CHANGEABLE_FIELDS,
