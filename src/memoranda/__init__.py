@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from memoranda.conversation.summarizing import SummarizingMemory
     from memoranda.embedding.base import Embedder, EmbedderIdentity, InputKind
     from memoranda.embedding.model import EmbeddingModel, TextOrVector
+    from memoranda.entries import MemoryEntry
     from memoranda.errors import (
         Closed,
         Conflict,
@@ -100,7 +101,6 @@ if TYPE_CHECKING:
         Hit,
         IntArray,
         Memory,
-        MemoryEntry,
         MemoryType,
         Outcome,
         Outcomes,
@@ -267,6 +267,7 @@ _HOMES = {
     "memoranda.conversation.summarizing": "SummarizingMemory",
     "memoranda.embedding.base": "Embedder EmbedderIdentity InputKind",
     "memoranda.embedding.model": "EmbeddingModel TextOrVector",
+    "memoranda.entries": "MemoryEntry",
     "memoranda.errors": (
         "Closed Conflict Denied EncryptionKeyError ExtractionFailed Incompatible InvalidInput InvalidType "
         "MemorandaError MissingExtra NotFound OutcomeUnknown Unavailable"
@@ -307,7 +308,7 @@ _HOMES = {
     "memoranda.settings": "MemoryConfig Settings get_settings",
     "memoranda.types": (
         "ANY AnyUser ArmScore Association Clock Explanation FloatArray Hit IntArray JSON "
-        "Memory MemoryEntry MemoryType Outcome Outcomes Progress Recall Related RetentionPolicy Scope Usage WhyNot "
+        "Memory MemoryType Outcome Outcomes Progress Recall Related RetentionPolicy Scope Usage WhyNot "
         "WhyNotStep Window"
     ),
 }

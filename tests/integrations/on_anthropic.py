@@ -1,12 +1,7 @@
-"""Runs the memory tool tests of the Anthropic SDK on `MemorandaMemoryTool`, in place of its tool for a file system.
-
-These tests look at files: what a test wrote into the folder is read into the store before a command, and what the store
-holds is written into the folder after it.
-"""
+"""Runs the memory tool tests of the Anthropic SDK on `MemorandaMemoryTool`, in place of its tool for a file system."""
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -14,60 +9,34 @@ from anthropic.lib.tools import _beta_builtin_memory_tool as theirs
 from anyio import Path as AsyncPath
 
 from memoranda import MemoryManager
+from memoranda.aio.threads import in_thread
 from memoranda.integrations.anthropic import AsyncMemorandaMemoryTool, MemorandaMemoryTool
-from memoranda.integrations.anthropic_files import MemoryFiles
 from memoranda.testing.fakes import HashEmbedder
-
-
-class Folder:
-    """A folder that has the files of a store."""
-
-    def __init__(self, path: Path, files: MemoryFiles) -> None:
-        self._path = path
-        self._files = files
-        path.mkdir(parents=True)
-
-    def __enter__(self) -> None:
-        found = [path for path in self._path.rglob("*") if path.is_file()]
-        texts = {str(path.relative_to(self._path)): path.read_bytes().decode() for path in found}
-        self._files.write({name: text for name, text in texts.items() if self._files.read(name) != text})
-
-    def __exit__(self, *_: object) -> None:
-        shutil.rmtree(self._path)
-        self._path.mkdir()
-        for name, _size in self._files.below(""):
-            file = self._path / name
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes((self._files.read(name) or "").encode())
 
 
 class SwappedTool(MemorandaMemoryTool):
     """`MemorandaMemoryTool` with the constructor of the SDK's class."""
 
     def __init__(self, base_path: str) -> None:
-        super().__init__(MemoryManager("sqlite://", embedder=HashEmbedder()))
-        self.base_path, self.memory_root = Path(base_path), Path(base_path) / "memories"
-        self._folder = Folder(self.memory_root, self._files)
-
-    def __getattribute__(self, name: str) -> Any:
-        found = super().__getattribute__(name)
-        if name not in ("view", "create", "str_replace", "insert", "delete", "rename", "clear_all_memory"):
-            return found
-
-        def run(*command: Any) -> Any:
-            with self._folder:
-                return found(*command)
-
-        return run
+        super().__init__(MemoryManager("sqlite://", embedder=HashEmbedder()), base_path=base_path)
 
 
 class AsyncSwappedTool(AsyncMemorandaMemoryTool):
-    """`AsyncMemorandaMemoryTool` with the constructor of the SDK's class."""
+    """`AsyncMemorandaMemoryTool` with the constructor of the SDK's class, and private methods that its tests call."""
 
     def __init__(self, base_path: str) -> None:
-        super().__init__(MemoryManager("sqlite://", embedder=HashEmbedder()))
-        self._tool = SwappedTool(base_path)
+        super().__init__(MemoryManager("sqlite://", embedder=HashEmbedder()), base_path=base_path)
         self.base_path, self.memory_root = AsyncPath(base_path), AsyncPath(base_path) / "memories"
+
+    async def _ensure_memory_root(self) -> None:
+        await in_thread(self._folder.make)
+
+    async def _validate_path(self, path: str) -> Path:
+        return await in_thread(self._folder.resolve, path)
+
+    @property
+    def _folder(self) -> Any:
+        return self._tool._folder
 
 
 theirs.BetaLocalFilesystemMemoryTool = SwappedTool  # type: ignore[misc, assignment]

@@ -193,12 +193,7 @@ SUITES["anthropic"] = Suite(
     source="anthropic==2.8.0",
     plugin="on_anthropic",
     tests=("tests/lib/tools/memory_tools/test_filesystem.py",),
-    passed=74,
-    left_out={
-        "not_world_writable": "reads the mode bits of folders on the disk: here none is made",
-        "symlink_validation": "makes a link in a folder on the disk: a name in a database leads nowhere else",
-        "validate_path_returns_resolved_path": "calls a private method, which returns where a link leads",
-    },
+    passed=83,
 )
 
 SUITES["claude"] = Suite(

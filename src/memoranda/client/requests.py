@@ -28,6 +28,7 @@ from memoranda.client.calls import (
     to_list,
 )
 from memoranda.client.responses import deserialize, parse_context, parse_list, parse_outcomes
+from memoranda.entries import name_source
 from memoranda.errors import Conflict, InvalidInput, InvalidType
 from memoranda.facts import Fact, FactConflict
 from memoranda.items.base import Item, NamespaceActivity, check_values
@@ -64,7 +65,6 @@ from memoranda.types import (
     Recall,
     Related,
     WhyNot,
-    name_source,
 )
 from memoranda.validation import (
     CHANGEABLE_FIELDS,

@@ -8,6 +8,10 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from os import PathLike
+from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from memoranda.aio.threads import in_thread
@@ -16,12 +20,12 @@ from memoranda.integrations.anthropic_commands import command_of_tool
 from memoranda.integrations.anthropic_files import (
     ROOT,
     MemoryFiles,
-    check_path,
     find_lines,
     number_lines,
     show_file,
     show_folder,
 )
+from memoranda.integrations.anthropic_folder import MirroredFolder
 from memoranda.integrations.managers import OpenedSource, Source, open_source
 
 try:
@@ -42,6 +46,7 @@ class MemorandaMemoryTool(OpenedSource, BetaAbstractMemoryTool):
     Args:
         memory: The manager, or the path or URL of a database; the default database when None.
         agent, user, session: The owner of the files; those of another owner are not seen.
+        base_path: A folder whose subfolder `memories` has the same files, as in Anthropic's tool for a file system.
         cache_control: As in Anthropic's own tools.
     """
 
@@ -49,6 +54,7 @@ class MemorandaMemoryTool(OpenedSource, BetaAbstractMemoryTool):
         self,
         memory: Source = None,
         *,
+        base_path: str | PathLike[str] | None = None,
         agent: str | None = None,
         user: str | None = None,
         session: str | None = None,
@@ -58,11 +64,27 @@ class MemorandaMemoryTool(OpenedSource, BetaAbstractMemoryTool):
         self.memory, self._owns_memory = open_source(memory)
         self._files = MemoryFiles(self.memory, _NAMESPACE, {"agent": agent, "user": user, "session": session})
         self._lock = threading.Lock()
+        self._folder: MirroredFolder | None = None
+        if base_path is not None:
+            self.base_path = Path(base_path).absolute()
+            self.memory_root = self.base_path / ROOT.strip("/")
+            self._folder = MirroredFolder(self.memory_root, self._files)
+            self._folder.make()
+            self._files.path_of = self._folder.path_of
+
+    @contextmanager
+    def synchronized(self) -> Iterator[None]:
+        """Store first what was changed in the folder, if there is one, and write into it afterwards what is stored."""
+        if self._folder is not None:
+            self._folder.load()
+        yield
+        if self._folder is not None:
+            self._folder.save()
 
     @command_of_tool
     def view(self, command: beta.BetaMemoryTool20250818ViewCommand) -> str:
         """Return a file with line numbers, or the list of a folder."""
-        path = check_path(command.path)
+        path = self._files.path_of(command.path)
         text = self._files.read(path)
         if text is not None:
             return show_file(command.path, text, command.view_range)
@@ -74,7 +96,7 @@ class MemorandaMemoryTool(OpenedSource, BetaAbstractMemoryTool):
     @command_of_tool
     def create(self, command: beta.BetaMemoryTool20250818CreateCommand) -> str:
         """Create a file that does not exist yet."""
-        path = check_path(command.path)
+        path = self._files.path_of(command.path)
         if self._files.exists(path):
             raise InvalidInput(f"File {command.path} already exists")
         self._files.check_parents(path)
@@ -118,7 +140,7 @@ class MemorandaMemoryTool(OpenedSource, BetaAbstractMemoryTool):
     @command_of_tool
     def delete(self, command: beta.BetaMemoryTool20250818DeleteCommand) -> str:
         """Delete a file, or a folder with everything in it."""
-        path = check_path(command.path)
+        path = self._files.path_of(command.path)
         if not path:
             raise InvalidInput(f"Cannot delete the {ROOT} directory itself")
         self._files.remove(self._files.find(command.path, path))
@@ -127,7 +149,7 @@ class MemorandaMemoryTool(OpenedSource, BetaAbstractMemoryTool):
     @command_of_tool
     def rename(self, command: beta.BetaMemoryTool20250818RenameCommand) -> str:
         """Rename or move a file, or a folder with everything in it."""
-        old, new = check_path(command.old_path), check_path(command.new_path)
+        old, new = self._files.path_of(command.old_path), self._files.path_of(command.new_path)
         if not old:
             raise InvalidInput(f"Cannot rename the {ROOT} directory itself")
         if self._files.exists(new):
@@ -144,7 +166,8 @@ class MemorandaMemoryTool(OpenedSource, BetaAbstractMemoryTool):
 
     def clear_all_memory(self) -> str:
         """Delete all files."""
-        self._files.remove([path for path, _ in self._files.below("")])
+        with self._lock, self.synchronized():
+            self._files.remove([path for path, _ in self._files.below("")])
         return "All memory cleared"
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
 from memoranda.errors import Conflict, InvalidInput, MemorandaError, MissingExtra
+from memoranda.mistakes import describe_mistakes
 
 try:
     from anthropic.lib.tools import ToolError
@@ -28,7 +29,7 @@ def command_of_tool(method: Callable[[Any, C], str]) -> Callable[[Any, C], str]:
     def run(self: Any, command: C) -> str:
         try:
             checked = _check_fields(command)
-            with self._lock:  # the threads of one tool need no second attempt
+            with self._lock, self.synchronized():  # the threads of one tool need no second attempt
                 for _ in range(_ATTEMPTS - 1):
                     try:
                         return method(self, checked)
@@ -46,5 +47,5 @@ def _check_fields(command: Any) -> Any:
     try:
         return type(command).model_validate(dict(command))
     except ValidationError as error:
-        problems = (f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
-        raise InvalidInput(f"The command {command.command} is incomplete or wrong. {'; '.join(problems)}") from error
+        problems = "; ".join(f"{name} {what}" for name, what in describe_mistakes(error.errors()).items())
+        raise InvalidInput(f"The command {command.command} is incomplete or wrong. {problems}") from error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, Final
 
@@ -25,6 +25,8 @@ class MemoryFiles:
         self._namespace = namespace
         self._long = LongValues(memory, (f"{namespace[0]} parts", *namespace[1:]), owner)
         self._owner = owner
+        self.path_of: Callable[[str], str] = check_path
+        """Returns the path of a file from what a model calls it."""
 
     def read(self, path: str) -> str | None:
         """Return a file; None when there is none."""
@@ -47,7 +49,7 @@ class MemoryFiles:
 
     def open(self, shown: str) -> tuple[str, str, datetime]:
         """Return the path and the text of a file that must exist, and when it was written last."""
-        path = check_path(shown)
+        path = self.path_of(shown)
         item = self._item(path)
         if item is not None:
             return path, self._long.load(item.value), item.updated_at

@@ -31,6 +31,7 @@ from memoranda.mcp.tools import (
     tool_result,
 )
 from memoranda.recall.render import sanitize_name
+from memoranda.redaction import REPLACEMENT
 from memoranda.server.requests import (
     MAX_ITEMS,
     Limit,
@@ -45,7 +46,7 @@ from memoranda.server.requests import (
     UnitInterval,
 )
 from memoranda.storage.add import quarantine_reason
-from memoranda.types import Clock, Hit, Memory, Recall, Status
+from memoranda.types import Clock, Hit, Memory, Outcome, Recall, Status
 from memoranda.validation import check_datetime
 
 _FIND_IDS: Final = "`recall` and `list` show the ids that exist; nothing was changed."
@@ -54,6 +55,7 @@ _NOTHING_STORED: Final = "Nothing is stored yet."
 _NEWEST: Final = 50
 """Memories that an overview chooses from."""
 _KEPT_APART: Final = "kept apart until the user decides about it"
+_WITHOUT_SECRET: Final = "without what looked like a secret"
 _OUTCOMES: Final[dict[Status, str]] = {
     "stored": "Stored as",
     "duplicate": "Known already as",
@@ -241,7 +243,7 @@ class RecallTools:
         )
         data = RememberResult(
             outcomes=[
-                RememberOutcome(status=item.status, id=item.memory.id if item.memory else None, reason=item.reason)
+                RememberOutcome(status=item.status, id=item.memory.id if item.memory else None, reason=_reason(item))
                 for item in outcomes
             ]
         )
@@ -382,6 +384,8 @@ class RecallTools:
         text = f"Memory {memory.id} is now at version {memory.version}."
         if memory.quarantined_at is not None:
             text += f" It is {_KEPT_APART}, and not shown until then: {quarantine_reason(memory)}"
+        if content is not None and memory.content != content:
+            text += f" It was stored {_WITHOUT_SECRET}."
         return tool_result(text, UpdateResult(id=memory.id, version=memory.version))
 
     async def forget(
@@ -456,6 +460,12 @@ def _describe_fields(memory: Memory) -> dict[str, Any]:
         "session": memory.session,
         "source": memory.source,
     }
+
+
+def _reason(outcome: Outcome) -> str:
+    """Return why a write ended as it did; a model must not tell the user that a secret was stored."""
+    stored = outcome.memory is not None and REPLACEMENT in outcome.memory.content
+    return outcome.reason or (_WITHOUT_SECRET if stored else "")
 
 
 def _render_outcome(outcome: RememberOutcome) -> str:

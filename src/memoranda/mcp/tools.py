@@ -23,6 +23,7 @@ from memoranda.recall.render import fence_lines, render_hits, render_list
 from memoranda.server.requests import MemoryId, Moment
 from memoranda.types import JSON, Hit, Memory
 
+_NOTHING: Final = "Nothing was done"
 _LOGGER: Final = logging.getLogger("memoranda.mcp")
 
 
@@ -105,6 +106,8 @@ class MemoryTool(Tool):
         if isinstance(error, NotFound) and self.if_missing:
             # After the colon stands what a program would do.
             return f"{text.partition(': ')[0]}. {self.if_missing}"
+        if isinstance(error, InvalidInput) and not text.startswith(_NOTHING):
+            return f"{_NOTHING}: {text}. Correct it and call `{self.name}` again."
         if isinstance(error, Unavailable):
             return f"{text}. Wait a moment, then make the same call once more."
         return text

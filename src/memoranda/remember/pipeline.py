@@ -305,16 +305,17 @@ def _parse_content(
         contents = list(content)
     keys: list[str | None] = [None] * len(contents)
     if idempotency_key is not None:
-        key = clean_text(idempotency_key, "idempotency_key")
-        keys = [key] if len(contents) == 1 else [f"{key}#{n}" for n in range(len(contents))]
-    return [_parse(item, options, item_key) for item, item_key in zip(contents, keys, strict=True)]
+        base = clean_text(idempotency_key, "idempotency_key")
+        keys = [base] if len(contents) == 1 else [f"{base}#{n}" for n in range(len(contents))]
+    names = ["content"] if len(contents) == 1 else [f"content[{n}]" for n in range(len(contents))]
+    return [_parse(item, options, key, name) for item, key, name in zip(contents, keys, names, strict=True)]
 
 
-def _parse(content: Content, options: WriteOptions, key: str | None) -> Utterance:
+def _parse(content: Content, options: WriteOptions, key: str | None, name: str) -> Utterance:
     """Return one text or message as an utterance; a plain text counts as said by the user if it has no other source."""
     owner = speaker_name(None, "user", options.scope)
     if isinstance(content, str):
-        text = clean_text(redact_secrets(clean_text(content)))
+        text = clean_text(redact_secrets(clean_text(content, name)), name)
         role = trust_of_text(text, options)
         said_at = min(options.at or options.now, options.now)
         speaker = speaker_name(None, role, options.scope)
@@ -323,7 +324,7 @@ def _parse(content: Content, options: WriteOptions, key: str | None) -> Utteranc
     role = trust_of_message(message, options)
     speaker = speaker_name(message.name, role, options.scope)
     spoken = spoken_text(message)
-    text = "" if spoken is None else clean_text(spoken)
+    text = "" if spoken is None else clean_text(spoken, name)
     # What is said cannot be newer than now: a wrong clock would keep every true update from counting.
     said_at = min(message.timestamp, options.now)
     owner = speaker if role == "user" else owner  # what Ana says about "the user" is about Ana

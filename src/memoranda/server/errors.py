@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from fastapi.exceptions import RequestValidationError
@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from memoranda.errors import PROBLEM_URN, Conflict, InvalidInput, InvalidType, MemorandaError, Unavailable, summarize
+from memoranda.mistakes import TYPE_ERRORS, describe_mistakes
 from memoranda.server.observability import LOGGER
 from memoranda.types import Memory
 
@@ -28,37 +29,6 @@ _TITLES: Final = {
     421: "The Host header does not name this server",
 }
 _MAX_VALIDATION_ERRORS: Final = 20
-_MAX_QUOTED: Final = 60
-_MUST_BE: Final = "must be "
-_TYPES: Final = {
-    "string_type": "must be a text",
-    "int_type": "must be a whole number",
-    "int_parsing": "must be a whole number",
-    "int_from_float": "must be a whole number",
-    "float_type": "must be a number",
-    "float_parsing": "must be a number",
-    "bool_type": "must be true or false",
-    "bool_parsing": "must be true or false",
-    "list_type": "must be a list",
-    "dict_type": "must be an object",
-    "model_attributes_type": "must be an object",
-}
-"""What a field must be, for errors of pydantic about its type."""
-_LIMITS: Final = {
-    "missing": "is missing",
-    "greater_than": "must be more than {gt}",
-    "greater_than_equal": "must be at least {ge}",
-    "less_than_equal": "must be at most {le}",
-    "finite_number": "must be a finite number",
-    "literal_error": "must be {expected}",
-    "string_too_short": "must be a text of at least {min_length} characters",
-    "string_too_long": "must be a text of at most {max_length} characters",
-    "string_pattern_mismatch": "must be a text that matches {pattern}",
-    "too_short": "must be a list of at least {min_length} items",
-    "too_long": "must be a list of at most {max_length} items",
-}
-_CHOICES: Final = frozenset({"str", "int", "float", "bool"})
-"""Names of a union's choices that could be names of fields."""
 
 
 class RequestRejected(InvalidInput):
@@ -110,55 +80,11 @@ async def handle_http_exception(_: Request, error: Exception) -> Response:
 async def handle_validation_error(_: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     found: Sequence[Mapping[str, Any]] = error.errors()[:_MAX_VALIDATION_ERRORS]
-    kind = InvalidType if all(item["type"] in _TYPES for item in found) else InvalidInput
-    mistakes = describe_mistakes(found)
+    kind = InvalidType if all(item["type"] in TYPE_ERRORS for item in found) else InvalidInput
+    mistakes = describe_mistakes(found, skip=1)  # where in the request it was
     errors = [{"where": name.split("."), "what": what} for name, what in mistakes.items()]
     detail = "; ".join(f"{name} {what}".strip() for name, what in list(mistakes.items())[:3])
     return _problem(422, kind.__name__, summarize(kind), detail, errors=errors)
-
-
-def describe_mistakes(errors: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Return what is wrong with each field of a request, by its name, in words for a person."""
-    choices: dict[str, list[str]] = {}
-    inputs: dict[str, str] = {}
-    for error in errors:
-        name = _field_name(error["loc"])
-        choices.setdefault(name, []).append(_describe_mistake(error))
-        inputs.setdefault(name, _quote(error.get("input")))
-    return {name: _join(dict.fromkeys(found), inputs[name]) for name, found in choices.items()}
-
-
-def _field_name(location: Sequence[int | str]) -> str:
-    """Return the name of a field without where it was sent, and without the names of pydantic's choices."""
-    name = ""
-    for step in location[1:]:
-        if isinstance(step, int):
-            name += f"[{step}]"
-        elif not step.isidentifier() or step in _CHOICES:
-            break
-        else:
-            name += f".{step}" if name else step
-    return name
-
-
-def _describe_mistake(error: Mapping[str, Any]) -> str:
-    kind, context = error["type"], error.get("ctx") or {}
-    words = _TYPES.get(kind) or _LIMITS.get(kind)
-    whole = {name: int(value) for name, value in context.items() if isinstance(value, float) and value.is_integer()}
-    return words.format(**{**context, **whole}) if words else str(error["msg"])
-
-
-def _join(found: Iterable[str], given: str) -> str:
-    """Return what a field must be: one of these, and not what was given."""
-    words = list(found)
-    if not all(each.startswith(_MUST_BE) for each in words):
-        return words[0]
-    return f"{_MUST_BE}{' or '.join(each.removeprefix(_MUST_BE) for each in words)}, not {given}"
-
-
-def _quote(value: object) -> str:
-    text = json.dumps(value, ensure_ascii=False, default=lambda other: type(other).__name__)
-    return text if len(text) <= _MAX_QUOTED else f"{text[:_MAX_QUOTED]}…"
 
 
 def _problem(

@@ -80,8 +80,8 @@ def test_folder_is_renamed_and_deleted_with_everything_in_it(tool: MemorandaMemo
         ({"command": "rename", "old_path": "/memories/d", "new_path": "/memories/d/e"}, "is inside of"),
         ({"command": "rename", "old_path": "/memories/none", "new_path": "/memories/x"}, "does not exist"),
         ({"command": "delete", "path": "/memories/none"}, "does not exist"),
-        ({"command": "view"}, "view is incomplete or wrong. path"),
-        ({"command": "view", "path": 5}, "view is incomplete or wrong. path"),
+        ({"command": "view"}, "view is incomplete or wrong. path must be a text, not null"),
+        ({"command": "view", "path": 5}, "view is incomplete or wrong. path must be a text, not 5"),
         ({"command": "create", "path": "/memories/new"}, "create is incomplete or wrong. file_text"),
         ({"command": "insert", "path": "/memories/f", "insert_line": "x", "insert_text": ""}, "insert_line"),
         ({"command": "rename", "old_path": "/memories/f"}, "new_path"),
@@ -152,3 +152,42 @@ def test_edits_of_several_tools_are_all_kept(tmp_path: Path) -> None:
     with MemoryManager(path, embedder=HashEmbedder()) as memory:
         text = _view(MemorandaMemoryTool(memory), file["path"])
     assert all(f"{number}.{line}" in text for number in range(3) for line in range(5))
+
+
+class TestFolder:
+    def test_files_of_the_folder_are_notes_and_notes_are_files(self, memory: MemoryManager, tmp_path: Path) -> None:
+        root = tmp_path / "base" / "memories"
+        (root / "old").mkdir(parents=True)
+        (root / "old" / "ann.md").write_text("Ann is allergic to peanuts.")
+        (root / "picture.png").write_bytes(b"\x89PNG\xff")
+        tool = MemorandaMemoryTool(memory, base_path=tmp_path / "base")
+        assert _view(tool, "/memories/old/ann.md").endswith("Ann is allergic to peanuts.")
+        assert "peanuts" in memory.recall("What is Ann allergic to?")[0].content
+        _create(tool, "/memories/new/bo.md", "Bo likes milk")
+        assert (root / "new" / "bo.md").read_text() == "Bo likes milk"
+        (root / "new" / "bo.md").write_text("Bo likes oat milk")
+        assert "oat milk" in _view(tool, "/memories/new/bo.md")
+        (root / "old" / "ann.md").unlink()
+        assert "ann.md" not in _view(tool, "/memories")
+        tool.call({"command": "delete", "path": "/memories/new/bo.md"})
+        assert sorted(path.name for path in root.iterdir()) == ["old", "picture.png"]
+
+    def test_folder_that_is_gone_is_written_again(self, memory: MemoryManager, tmp_path: Path) -> None:
+        tool = MemorandaMemoryTool(memory, base_path=tmp_path / "base")
+        _create(tool, "/memories/a.md", "tea")
+        (tmp_path / "base").rename(tmp_path / "moved")
+        assert "tea" in _view(tool, "/memories/a.md")
+        assert (tmp_path / "base" / "memories" / "a.md").read_text() == "tea"
+        other = MemorandaMemoryTool(memory, base_path=tmp_path / "second")
+        assert "a.md" in _view(other, "/memories")
+
+    def test_link_out_of_the_folder_is_refused(self, memory: MemoryManager, tmp_path: Path) -> None:
+        tool = MemorandaMemoryTool(memory, base_path=tmp_path / "base")
+        (tmp_path / "secret.txt").write_text("secret")
+        (tmp_path / "base" / "memories" / "out").symlink_to(tmp_path)
+        (tmp_path / "base" / "memories" / "file").symlink_to(tmp_path / "secret.txt")
+        for path in ("/memories/out/secret.txt", "/memories/file", "/memories/out/new/x"):
+            for call in (lambda path: _view(tool, path), lambda path: _create(tool, path)):
+                with pytest.raises(ToolError, match="would escape"):
+                    call(path)
+        assert "secret" not in str([item.value for item in memory.search_items(())])

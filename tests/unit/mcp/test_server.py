@@ -402,6 +402,28 @@ async def test_mistake_names_the_argument_the_limit_and_the_next_step(connect: C
         assert _text(done).endswith("`recall` and `list` show the ids that exist; nothing was changed.")
 
 
+async def test_text_that_cannot_be_stored_is_named_with_the_next_step(connect: Connect) -> None:
+    async with connect() as client:
+        for content, problem in (
+            (["Ann likes tea", "  "], "content[1] is empty: give some text"),
+            ("  ", "content is empty: give some text"),
+            ("a\0b", "content holds a NUL byte at position 1: remove it"),
+        ):
+            done = await client.call_tool("remember", {"content": content})
+            assert done.is_error
+            assert _text(done) == f"Nothing was done: {problem}. Correct it and call `remember` again."
+        assert _text(await client.call_tool("list", {})) == "Nothing is stored yet."
+
+
+async def test_model_is_told_that_a_secret_was_left_out(connect: Connect) -> None:
+    async with connect() as client:
+        secret = "My key is sk-proj-abcdefghijklmnopqrstuvwxyz1234567890"
+        done = await client.call_tool("remember", {"content": [secret, "Ann likes tea"]})
+        assert _text(done).splitlines() == ["Stored as #1: without what looked like a secret", "Stored as #2"]
+        done = await client.call_tool("update", {"memory_id": 2, "content": secret})
+        assert _text(done) == "Memory 2 is now at version 2. It was stored without what looked like a secret."
+
+
 async def test_remember_says_in_words_what_happened_to_each_text(connect: Connect) -> None:
     async with connect() as client:
         await _remember(client, "I live in Hamburg.")
