@@ -50,6 +50,11 @@ def test_half_a_name_is_no_user_and_a_user_is_in_the_address(look: Look, small: 
     assert page.locator(".row").count() > 20
     page.get_by_role("button", name="ana", exact=True).click()
     watched.wait_until("document.querySelectorAll('.row').length === 5 && location.hash.includes('user=ana')")
+    page.fill("#scope", "b")
+    page.keyboard.press("Enter")
+    page.get_by_text("Nobody is called “b”.").wait_for()
+    watched.open("people")
+    watched.wait_until("!document.querySelector('.scope-unknown') && document.querySelector('#scope').value === 'ana'")
     page = look(small).open("ask?q=cello&user=bo")
     page.locator(".hit", has_text="cello").first.wait_for()
     assert page.locator("#scope").input_value() == "bo"
@@ -69,6 +74,15 @@ def test_labels_of_the_graph_do_not_meet_and_unlinked_memories_are_not_drawn(loo
     drawn, crossed = page.evaluate(meeting)
     assert drawn > 3
     assert crossed == 0
+
+
+def test_search_that_is_typed_before_the_graph_is_drawn_marks_it(look: Look, small: str) -> None:
+    watched = look(small)
+    watched.page.route("**/vendor/d3-*.js", lambda route: (watched.page.wait_for_timeout(300), route.continue_()))
+    page = watched.open("graph")
+    page.fill("[data-search]", "Oslo")
+    labels = "(document.querySelector('canvas.graph').labels?.() || []).map((one) => one.text.includes('Oslo'))"
+    watched.wait_until(f"{labels}.length > 0 && !{labels}.includes(false)")
 
 
 def test_dates_are_in_the_language_of_the_page(look: Look, small: str) -> None:

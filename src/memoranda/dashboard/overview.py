@@ -8,12 +8,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from itertools import accumulate
 from math import ceil
 from statistics import median
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from sqlalchemy import ColumnElement, Integer, cast, func, select
+from sqlalchemy import ColumnElement, func, select
 
 from memoranda.dashboard.results import GrowthDay, MemoryStates, NamedCount, Overview, RecallDay
 from memoranda.storage.base import ReadTransaction, chunked
@@ -30,6 +31,8 @@ _NEWEST_RECALLS: Final = 1000
 """Recalls whose answers are read: they are compressed, so all of the ledger would take too long."""
 _LISTED: Final = 8
 _MAX_DAYS: Final = 400
+_SHOWN_MICROS: Final = (86_400_000_000, 4_102_444_800_000_000)
+"""What was said from 1970 to 2100 is drawn: a date far away would leave no room for the others."""
 _LOW_TRUST: Final = ("tool", "document", "model")
 
 
@@ -52,6 +55,7 @@ class OverviewReader:
         named = [agent for agent in agents if agent.name]
         self._read_changes(tx)
         self._read_recalls(tx)
+        growth = _growth(self._changes, zone, today)
         return Overview(
             memories=sum(kind.memories for kind in types),
             users=len(users),
@@ -60,10 +64,11 @@ class OverviewReader:
             by_type=tuple(types),
             by_agent=tuple(named[:_LISTED]),
             by_user=tuple(users[:_LISTED]),
-            growth=_growth(self._changes, zone, today),
+            growth=growth,
             recalls=_recall_days(self._recalls.values(), zone),
             zone=str(zone),
             head=self._head,
+            said=() if len(growth) > 1 else _said(tx, self._tenant, zone),
         )
 
     def _read_changes(self, tx: ReadTransaction) -> None:
@@ -104,7 +109,7 @@ def read_scope(tx: ReadTransaction, scope: Scope, zone: tzinfo = UTC, today: dat
 
 def _count_changes(tx: ReadTransaction, *conditions: ColumnElement[bool]) -> dict[int, Counter[str]]:
     """Return how many memories were added and removed, by the quarter of an hour."""
-    part = cast(_H.at / (_SLICE_SECONDS * 1_000_000), Integer)
+    part = _H.at // (_SLICE_SECONDS * 1_000_000)
     query = select(part, _H.op, func.count()).where(*conditions, _H.op.in_(("add", "remove")))
     found: dict[int, Counter[str]] = defaultdict(Counter)
     for number, op, count in tx.execute(query.group_by(part, _H.op)):
@@ -188,6 +193,18 @@ def _growth(counts: Mapping[int, Mapping[str, int]], zone: tzinfo, today: date |
         found.append(GrowthDay(day.isoformat(), added, removed, total))
         day += timedelta(days=1)
     return tuple(found[-_MAX_DAYS:])
+
+
+def _said(tx: ReadTransaction, tenant: str, zone: tzinfo) -> tuple[GrowthDay, ...]:
+    """Return one row for each day on which something was said that is stored."""
+    part = _M.valid_from // (_SLICE_SECONDS * 1_000_000)
+    conditions = (_M.tenant == tenant, _M.valid_from.between(*_SHOWN_MICROS))
+    query = select(part, func.count()).where(*conditions).group_by(part)
+    by_day = _count_by_day({int(number): {"add": count} for number, count in tx.execute(query)}, zone)
+    days = sorted(by_day)
+    totals = accumulate(by_day[day]["add"] for day in days)
+    rows = (GrowthDay(day.isoformat(), by_day[day]["add"], 0, total) for day, total in zip(days, totals, strict=True))
+    return tuple(rows)[-_MAX_DAYS:]
 
 
 def _count_by_day(counts: Mapping[int, Mapping[str, int]], zone: tzinfo) -> dict[date, Counter[str]]:

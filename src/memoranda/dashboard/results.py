@@ -71,6 +71,8 @@ class Overview:
     """The number of the latest change in the store."""
     last_upkeep: LastUpkeep | None = None
     """None when upkeep never ran."""
+    said: tuple[GrowthDay, ...] = ()
+    """The same as `growth` by when it was said, without empty days, where everything was stored on one day."""
 
 
 @dataclass(frozen=True, slots=True)

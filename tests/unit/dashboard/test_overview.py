@@ -90,6 +90,16 @@ def test_overview_counts_days_of_different_length_where_the_clock_changes(
     assert [(each.day, each.added) for each in found.growth] == [("2026-03-29", 2), ("2026-03-30", 2)]
 
 
+def test_what_was_stored_on_one_day_is_counted_by_when_it_was_said(manager: MemoryManager, clock: FakeClock) -> None:
+    for at in ("0001-01-01T00Z", "2024-05-01T23:30Z", "2024-05-02T09:00Z", "2025-01-01T00Z", "9999-12-31T00Z"):
+        manager.add_memory(f"Note of {at}", user="ana", at=at)
+    found = Insight(manager, "default").overview(zone="Asia/Tokyo")
+    assert [(each.day, each.total) for each in found.said] == [("2024-05-02", 2), ("2025-01-01", 3)]
+    clock.now += timedelta(days=1)
+    manager.add_memory("Note of the next day", user="ana")
+    assert Insight(manager, "default").overview().said == ()
+
+
 @pytest.mark.parametrize("share", [1, 40])
 def test_memories_of_everybody_are_listed_whatever_share_of_the_store_they_are(
     manager: MemoryManager, share: int

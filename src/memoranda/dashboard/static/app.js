@@ -127,8 +127,13 @@ function ScopeChooser({ session, round }) {
   const list = () => admin && get("/v1/users", { limit: LISTED_USERS }).then(setUsers, () => setUsers([]));
   useEffect(() => void list(), [admin]);
   useEffect(() => {
-    setText(scope.user || "");
-    setUnknown(null);
+    const reset = () => {
+      setText(getScope().user || "");
+      setUnknown(null);
+    };
+    reset();
+    addEventListener("hashchange", reset);
+    return () => removeEventListener("hashchange", reset);
   }, [round]);
   const choose = (name) => {
     if (name === (scope.user || "")) return;

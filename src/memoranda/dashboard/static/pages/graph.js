@@ -153,13 +153,16 @@ function Picture({ graph, matches, chosen, pointed, onChoose }) {
   const view = useRef(null);
   const [failure, setFailure] = useState(null);
   const theme = useTheme();
+  // What was typed while the scripts were loading counts too.
+  const marks = useRef([]);
+  marks.current = [matches, chosen, pointed];
   useEffect(() => {
     let gone = false;
     SCRIPTS.reduce((before, name) => before.then(() => loadScript(`/ui/static/vendor/${name}.js`)), Promise.resolve())
       .then(() => {
         if (gone || !canvas.current) return;
         view.current = drawGraph(canvas.current, graph, window.d3, colours(), onChoose);
-        view.current.highlight(matches, chosen, pointed);
+        view.current.highlight(...marks.current);
       })
       .catch(setFailure);
     return () => {

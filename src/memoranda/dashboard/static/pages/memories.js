@@ -29,7 +29,7 @@ import { getScope, postScoped, noteInAddress } from "../api.js";
 
 const STATES = ["any", "current", "pinned", "superseded", "archived", "quarantined", "expired"];
 const ORDERS = [
-  ["", "best match, or newest"],
+  ["", "best or newest"],
   ["newest", "newest first"],
   ["oldest", "oldest first"],
 ];

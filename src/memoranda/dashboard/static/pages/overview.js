@@ -103,7 +103,7 @@ function Numbers({ data, whole, live }) {
       ${whole && html`<${Tile} label=${data.executions === 1 ? "execution" : "executions"} value=${data.executions} href="#/activity" icon="runs" />`}
       </div>
     <${HealthCard} round=${live.round} /><${LastUpkeep} run=${data.last_upkeep} />
-    <div class="grid two"><${Growth} growth=${data.growth} /><${Recalls} recalls=${data.recalls} /></div>
+    <div class="grid two"><${Growth} stored=${data.growth} said=${data.said} /><${Recalls} recalls=${data.recalls} /></div>
     ${data.zone !== ZONE && html`<p class="muted small">The charts count days in ${data.zone}: the server does not know your time zone.</p>`}
     <div class="grid counts-row"><${Counts} title="By type" rows=${data.by_type} name=${typeName} link=${(row) => `#/memories?type=${row.name}`} />
     ${whole && html`<${Counts} title="By person" rows=${data.by_user} link=${(row) => `#/people/${encodeURIComponent(row.name)}`} none="No memory belongs to a user." />`}
@@ -141,7 +141,10 @@ function LastUpkeep({ run }) {
   }</p>`;
 }
 
-function Growth({ growth }) {
+function Growth({ stored, said }) {
+  // After an import everything was stored on one day: what was said when says more.
+  const imported = stored.length < 2 && said.length > 1;
+  const growth = imported ? said : stored;
   const chart = useMemo(
     () => ({
       days: growth.map((day) => day.day),
@@ -151,9 +154,9 @@ function Growth({ growth }) {
     }),
     [growth],
   );
-  const last = growth.length ? growth[growth.length - 1].total : 0;
-  const week = last - (growth.length > 7 ? growth[growth.length - 8].total : 0);
-  return html`<${Card} title="Growth" aside=${`by when it was stored; ${week < 0 ? "–" : "+"}${number(Math.abs(week))} in 7 days`}>${
+  const last = stored.length ? stored[stored.length - 1].total : 0;
+  const week = last - (stored.length > 7 ? stored[stored.length - 8].total : 0);
+  return html`<${Card} title="Growth" aside=${imported ? "by when it was said; all stored today" : `by when it was stored; ${week < 0 ? "–" : "+"}${number(Math.abs(week))} in 7 days`}>${
     growth.length > 1
       ? html`<${Chart} title="Memories over time" days=${chart.days} series=${chart.series} format=${compact} />`
       : html`<${Empty} icon="clock" title="The first day">Everything was written today. A curve appears tomorrow.<//>`
