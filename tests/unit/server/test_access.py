@@ -82,9 +82,8 @@ def test_proxied_request_needs_a_key(build: Callable[..., Any], db_url: str, hea
 
 
 def test_headers_that_clients_send_by_themselves_need_no_key(build: Callable[..., Any], db_url: str) -> None:
-    sent = {"Sec-Fetch-Mode": "cors", "X-Stainless-Lang": "python",
-            "traceparent": f"00-{'a' * 32}-{'b' * 16}-01", "X-Request-Id": "1", "Accept-Language": "en", "Referer": "http://localhost/", "DNT": "1"}  # fmt: skip
-    assert call(build(db_url, allow_unauthenticated=True), **sent) != 401
+    sent = ("Sec-Fetch-Mode", "X-Stainless-Lang", "traceparent", "X-Request-Id", "Accept-Language", "Referer", "DNT")
+    assert call(build(db_url, allow_unauthenticated=True), **dict.fromkeys(sent, "x")) != 401
 
 
 @pytest.mark.parametrize("root", ["/memory", "/ui/static", "/docs", "/v1", "/healthz"])
