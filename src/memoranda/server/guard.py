@@ -7,7 +7,7 @@ import re
 import secrets
 import time
 from functools import partial
-from typing import Final
+from typing import Final, cast
 from urllib.parse import urlsplit
 
 import h11
@@ -277,7 +277,7 @@ def header_timeout_protocol(seconds: float) -> type[asyncio.Protocol]:
 
         def shutdown(self) -> None:
             # A stream of events never ends by itself: the server would wait for it.
-            if self.cycle is not None and get_route_path(dict(self.cycle.scope)) == dashboard.EVENTS:
+            if self.cycle is not None and get_route_path(cast(Scope, self.cycle.scope)) == dashboard.EVENTS:
                 self.transport.close()
             super().shutdown()
 

@@ -73,41 +73,17 @@ def test_peer_that_is_not_loopback_needs_a_key(
 
 @pytest.mark.parametrize(
     "header",
-    [
-        "X-Forwarded-For",
-        "x-forwarded-host",
-        "X-Forwarded-Proto",
-        "X-Forwarded",
-        "Forwarded",
-        "Via",
-        "X-Real-IP",
-        "CF-Connecting-IP",
-        "True-Client-IP",
-        "X-Client-IP",
-        "X-Original-URL",
-        "Fly-Client-IP",
-        "X-Azure-ClientIP",
-        "Cdn-Loop",
-        "Ngrok-Trace-Id",
-        "Tailscale-User-Login",
-        "X-Of-A-Proxy-Of-Tomorrow",
-    ],
-)
+    ["X-Forwarded-For", "x-forwarded-host", "X-Forwarded-Proto", "X-Forwarded", "Forwarded", "Via", "X-Real-IP",
+     "CF-Connecting-IP", "True-Client-IP", "X-Client-IP", "X-Original-URL", "Fly-Client-IP", "X-Azure-ClientIP",
+     "Cdn-Loop", "Ngrok-Trace-Id", "Tailscale-User-Login", "X-Of-A-Proxy-Of-Tomorrow"],
+)  # fmt: skip
 def test_proxied_request_needs_a_key(build: Callable[..., Any], db_url: str, header: str) -> None:
     assert call(build(db_url, allow_unauthenticated=True), **{header: "127.0.0.1"}) == 401
 
 
 def test_headers_that_clients_send_by_themselves_need_no_key(build: Callable[..., Any], db_url: str) -> None:
-    sent = {
-        "Sec-Fetch-Mode": "cors",
-        "X-Stainless-Lang": "python",
-        "traceparent": f"00-{'a' * 32}-{'b' * 16}-01",
-        "X-Request-Id": "1",
-        "Accept-Language": "en",
-        "Referer": "http://localhost/",
-        "DNT": "1",
-    }
-    assert call(build(db_url, allow_unauthenticated=True), **sent) != 401
+    sent = ("Sec-Fetch-Mode", "X-Stainless-Lang", "traceparent", "X-Request-Id", "Accept-Language", "Referer", "DNT")
+    assert call(build(db_url, allow_unauthenticated=True), **dict.fromkeys(sent, "x")) != 401
 
 
 @pytest.mark.parametrize("root", ["/memory", "/ui/static", "/docs", "/v1", "/healthz"])
@@ -132,11 +108,9 @@ def test_write_with_a_condition_that_is_not_checked_is_refused(db_url: str, cond
         path = f"/v1/memories/{http.post('/v1/memories', json={'content': 'a note'}).json()['id']}"
         headers = {condition: '"7"'}
         for method, where, body in [
-            ("DELETE", path, None),
-            ("POST", f"{path}/archive", {}),
-            ("POST", "/v1/forget", {"ids": [1]}),
+            ("DELETE", path, None), ("POST", f"{path}/archive", {}), ("POST", "/v1/forget", {"ids": [1]}),
             ("PUT", "/v1/values", {"agent_id": "a", "key": "k", "value": 1}),
-        ]:
+        ]:  # fmt: skip
             assert http.request(method, where, json=body, headers=headers).status_code == 400
         changed = http.patch(path, json={"content": "another"}, headers=headers).status_code
         assert changed == (412 if condition == "If-Match" else 400)
