@@ -24,12 +24,15 @@ from memoranda.storage.base import OwnedWork, PartitionKey, Store, Transaction
 from memoranda.storage.meta import get_meta, set_meta
 from memoranda.storage.postgres import connections
 from memoranda.storage.postgres import store as postgres
+from memoranda.storage.postgres.schema import VERSION_TABLE
+from memoranda.storage.postgres.store import migrate
 from memoranda.storage.read import find_memories
+from memoranda.storage.schema import memories
 from memoranda.storage.write import MemoryWrite
 from memoranda.testing.fakes import HashEmbedder, Samples
 from memoranda.types import ANY, EVERYTHING, Scope
 from tests.postgres.proxy import Cut, cutting_proxy
-from tests.postgres.server import PostgresServer, run_server
+from tests.postgres.server import OWNER, SERVICE, PostgresServer, run_server
 
 ADA = Scope(user="ada")
 BOB = Scope(user="bob")
@@ -265,6 +268,43 @@ def test_database_without_tables_is_refused(server: PostgresServer) -> None:
         open_store(server.url("bare"))
     with pytest.raises(Unavailable, match="does not exist"):
         open_store(server.url("missing"))
+
+
+@pytest.mark.parametrize("table", ["memories", "owners", "counters"])
+def test_database_with_another_table_of_our_name_is_refused_and_stays_as_it_is(
+    server: PostgresServer, table: str
+) -> None:
+    server.execute("DROP DATABASE IF EXISTS taken")
+    server.execute(f"CREATE DATABASE taken OWNER {OWNER}")
+    server.execute(f"CREATE TABLE {table} (id integer)", "taken")
+    with pytest.raises(Incompatible, match=rf"{table}.*use an empty"):
+        migrate(server.url("taken", OWNER))
+    with psycopg.connect(server.url("taken", OWNER)) as connection:
+        found = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'").fetchall()
+    assert found == [(table,)]
+
+
+def test_database_without_its_version_is_refused(server: PostgresServer) -> None:
+    url = server.new_database()
+    server.execute(f"DELETE FROM {VERSION_TABLE}", url.rpartition("/")[2])
+    for use in (open_store, migrate):
+        with pytest.raises(Incompatible, match="0 rows"):
+            use(url.replace(SERVICE, OWNER))
+
+
+def test_failed_write_is_logged_by_nobody_and_the_connection_is_used_again(
+    store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail_late(tx: Transaction) -> None:
+        write_note("lost")(tx)
+        tx.insert_rows(memories, ("id",), [(1,)])  # not sent yet: its error comes with the next answer
+        get_meta(tx, "any")
+
+    with pytest.raises(Unavailable, match="row-level security"):  # the row has no tenant
+        store.write(OwnedWork(fail_late, ("default", "ada")), tenant="default")
+    assert store.write(write_note("kept"))[0].status == "stored"
+    assert contents(store) == ["kept"]
+    assert caplog.records == []
 
 
 def test_forked_child_and_parent_both_write(store: Store) -> None:

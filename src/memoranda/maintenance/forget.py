@@ -29,7 +29,7 @@ from memoranda.receipts import ErasureStatus, ForgetReceipt, StoreReceipt
 from memoranda.sessions.base import Namespace, Tenant
 from memoranda.storage.base import ReadTransaction, Store, Transaction, TurnStore
 from memoranda.storage.recalls import clear_recalls, recalls_with
-from memoranda.storage.rows import stored_name
+from memoranda.storage.rows import scope_conditions, stored_name
 from memoranda.storage.schema import ERASURE_PENDING, LAST_ERASURE, changes, memories, messages
 from memoranda.storage.short_lived import RESPONSE_BODY, clear_values
 from memoranda.types import ANY, Clock, Filter, Scope
@@ -74,28 +74,33 @@ class _Plan:
     message: int
     """The newest message of that moment."""
     earlier: tuple[Any, ...] | None = None
-    """How many of the tenant there were up to these, and the sum of their numbers; None where none is committed late.
+    """How many of the owner there were up to these, and the sum of their numbers; None where none is committed late.
 
     Where writers run side by side, one may commit a smaller number later.
     """
 
-    def is_current(self, tx: ReadTransaction, tenant: str) -> bool:
-        """Return whether no memory and no message of the tenant was written since."""
-        if self.earlier is not None and self.earlier != _count_earlier(tx, tenant, self.change, self.message):
+    def is_current(self, tx: ReadTransaction, owner: Scope) -> bool:
+        """Return whether no memory and no message of the owner was written since."""
+        if self.earlier is not None and self.earlier != _count_earlier(tx, owner, self.change, self.message):
             return False
         newer = (
-            select(table.c.seq).where(table.c.seq > seq, table.c.tenant == tenant).limit(1)
+            select(table.c.seq).where(table.c.seq > seq, *scope_conditions(table, owner)).limit(1)
             for table, seq in ((changes, self.change), (messages, self.message))
         )
         return all(tx.execute(query).first() is None for query in newer)
 
 
-def _count_earlier(tx: ReadTransaction, tenant: str, change: int, message: int) -> tuple[Any, ...]:
+def _count_earlier(tx: ReadTransaction, owner: Scope, change: int, message: int) -> tuple[Any, ...]:
     found: list[Any] = []
     for table, seq in ((changes, change), (messages, message)):
-        counted = select(func.count(), func.sum(table.c.seq)).where(table.c.tenant == tenant, table.c.seq <= seq)
+        counted = select(func.count(), func.sum(table.c.seq)).where(table.c.seq <= seq, *scope_conditions(table, owner))
         found += tx.execute(counted).one()
     return tuple(found)
+
+
+def _owner_of(target: ErasureTarget) -> Scope:
+    """Return whose rows an erasure is about: a memory derived from others belongs to the same user."""
+    return Scope(target.scope.tenant, user=target.scope.user)
 
 
 class MemoryEraser:
@@ -192,14 +197,14 @@ class MemoryEraser:
             *(self._receipts.message_digest(user, message_id) for user, message_id in rows.messages),
         ]
         one_by_one = isinstance(self._store, TurnStore)
-        earlier = None if one_by_one else _count_earlier(tx, self._tenant, change, message)
+        earlier = None if one_by_one else _count_earlier(tx, _owner_of(target), change, message)
         return _Plan(rows, _erased_texts(target, rows), digests, change, message, earlier)
 
     def _erase(
         self, tx: Transaction, target: ErasureTarget, outside: list[StoreReceipt], plan: _Plan
     ) -> tuple[ErasureRows, list[StoreReceipt], ForgetReceipt]:
         """Delete the rows, and store a receipt that is true if nothing can be done after it."""
-        if not plan.is_current(tx, self._tenant):
+        if not plan.is_current(tx, _owner_of(target)):
             plan = self._plan(tx, target)
         rows = replace(plan.rows, counts=plan.rows.counts | {"recalls": count_recalls(tx, target)})
         if erases_recalls(target):

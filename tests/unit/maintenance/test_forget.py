@@ -303,15 +303,19 @@ def test_spaces_around_a_phrase_keep_their_meaning(manager: MemoryManager) -> No
     assert len(manager.list_memories(user="ana")) == 1
 
 
-def test_forget_finds_its_rows_while_others_can_write(manager: MemoryManager, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("tenant", "user"), [("other", "ann"), ("default", "bob"), ("default", None)])
+def test_forget_finds_its_rows_once_while_others_write(
+    manager: MemoryManager, monkeypatch: pytest.MonkeyPatch, tenant: str, user: str | None
+) -> None:
     manager.add_memories(["the river is cold", "the lamp is green"], user="ann")
-    other, searches = manager.for_tenant("other"), list[int]()
+    other, searches = manager.for_tenant(tenant), list[int]()
 
-    def find_while_another_tenant_writes(tx: ReadTransaction, target: ErasureTarget) -> ErasureRows:
-        searches.append(other.add_memory(f"tea {len(searches)}").id)  # inside of the transaction it would wait for ever
-        return find_rows(tx, target)
+    def find_while_others_write(tx: ReadTransaction, target: ErasureTarget) -> ErasureRows:
+        rows = find_rows(tx, target)
+        searches.append(other.add_memory(f"tea {len(searches)}", user=user).id)  # inside of a write it would wait
+        return rows
 
-    monkeypatch.setattr(forget, "find_rows", find_while_another_tenant_writes)
+    monkeypatch.setattr(forget, "find_rows", find_while_others_write)
     assert len(manager.forget(user="ann").ids) == 2
     assert len(searches) == 1
     assert manager.list_memories(user="ann") == []

@@ -6,7 +6,7 @@ import random
 import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import chain
@@ -274,6 +274,7 @@ _ADVICE: Final[dict[str, tuple[type[MemorandaError], str]]] = {
     "28": (Unavailable, "{where} refused the user or password: check the URL"),
     "3D": (Unavailable, "{where} does not exist: create the database, then run `memoranda migrate`"),
     "42501": (Unavailable, "{where}: the role may not do this ({}): run `memoranda migrate --service-role ROLE`"),
+    "42P07": (Incompatible, "{where} has other tables with the names of Memoranda's ({}): use an empty database"),
     "42": (Incompatible, "{where} does not have the tables of this version ({}): run `memoranda migrate`"),
     "53100": (Unavailable, "{where}: the disk of the server is full, nothing was written: free some space"),
     "53300": (Unavailable, "{where}: the server has no connection left: lower pool_size, or use a pooler"),
@@ -324,18 +325,23 @@ def _transaction(connection: Connection, mode: str) -> Iterator[Connection]:
     """
     # The driver begins no transaction by itself here, since it would wait for the answer.
     connection = connection.execution_options(isolation_level="AUTOCOMMIT")
-    driver = driver_of(connection)
+    driver, info = driver_of(connection), connection.info
     try:
         with ExitStack() as stack:
-            connection.info[_PIPELINE] = stack.enter_context(driver.pipeline()), stack
+            info[_PIPELINE] = pipeline, _ = stack.enter_context(driver.pipeline()), stack
             driver.execute(f"BEGIN ISOLATION LEVEL {mode}")
-            yield connection
+            try:
+                yield connection
+            except BaseException:
+                if _PIPELINE in info:
+                    with suppress(psycopg.Error):
+                        pipeline.sync()  # of what is left, the driver would only log that it failed as well
+                raise
             driver.execute("COMMIT")
     finally:
+        info.pop(_PIPELINE, None)
         if driver.closed:
             connection.invalidate()
-        else:
-            connection.info.pop(_PIPELINE, None)
 
 
 def _prepare_pages(connection: Connection, cursor: Any, *_: object) -> None:

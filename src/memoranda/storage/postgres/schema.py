@@ -56,6 +56,10 @@ _WRITING_ROLES: Final = (
     " AND table_name = 'memories' AND privilege_type = 'INSERT' AND grantee <> current_user"
 )
 
+_TAKEN: Final = (
+    "SELECT name FROM unnest(CAST(:names AS text[])) AS name WHERE to_regclass(quote_ident(name)) IS NOT NULL"
+)
+
 _OWN_TABLES: Final = (
     # One row for each owner of memories: the lock in front of its writes, and the number of its latest change.
     'CREATE TABLE owners (tenant text COLLATE "C" NOT NULL, "user" text COLLATE "C" NOT NULL, head bigint NOT NULL,'
@@ -215,7 +219,10 @@ def current_version(connection: Connection) -> str | None:
     """Return the schema version of a database; None when it has no tables of Memoranda."""
     if connection.execute(text(f"SELECT to_regclass('{VERSION_TABLE}')")).scalar() is None:
         return None
-    return str(connection.execute(text(f"SELECT version FROM {VERSION_TABLE}")).scalar_one())
+    versions = list(connection.execute(text(f"SELECT version FROM {VERSION_TABLE}")).scalars())
+    if len(versions) != 1:
+        raise Incompatible(f"{VERSION_TABLE} has {len(versions)} rows in place of one: restore a backup")
+    return str(versions[0])
 
 
 def require_version(connection: Connection, where: str) -> None:
@@ -265,6 +272,12 @@ def _take_migration_lock(connection: Connection) -> None:
 
 
 def _create(connection: Connection) -> list[str]:
+    names = [name for name in metadata.tables if name != seals.name]
+    taken = connection.execute(text(_TAKEN), {"names": names}).scalars().all()
+    if taken:
+        raise Incompatible(
+            f"the database has other tables with the names of Memoranda's ({', '.join(taken)}): use an empty one"
+        )
     for table in metadata.tables.values():
         for index in table.indexes:  # the conditions of partial indexes are the same on both stores
             index.dialect_options["postgresql"]["where"] = index.dialect_options["sqlite"]["where"]
