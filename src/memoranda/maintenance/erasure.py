@@ -24,6 +24,7 @@ from memoranda.storage.rows import in_scope, scope_conditions, scope_of
 from memoranda.storage.schema import (
     ERASURE_PENDING,
     LAST_ERASURE,
+    LONG_TEXT,
     associations,
     claims,
     lineage,
@@ -38,7 +39,7 @@ from memoranda.types import ANY, EVERYTHING, Filter, Scope
 from memoranda.validation import SHARED_USER
 
 _MEMORY = memories.c
-TEXT_OF_MEMORY: Final = func.coalesce(func.nullif(_MEMORY.content, ""), _MEMORY.key)
+TEXT_OF_MEMORY: Final = func.coalesce(func.nullif(_MEMORY.content, "", type_=LONG_TEXT), _MEMORY.key)
 """An item that is not searched has no text: its key counts."""
 _MESSAGE = messages.c
 

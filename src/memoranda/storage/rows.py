@@ -14,6 +14,7 @@ from memoranda.errors import Incompatible, InvalidType
 from memoranda.own_names import WEEKDAYS, own_names
 from memoranda.storage.base import IndexRow, Owner
 from memoranda.storage.dialects import by_dialect
+from memoranda.storage.long_text import unpack
 from memoranda.storage.schema import lineage, memories, revisions
 from memoranda.text import HAS_TIME, NAME_KEY, content_hash, name_parts
 from memoranda.time_keys import time_keys
@@ -140,9 +141,9 @@ def memory_from_row(row: Sequence[Any]) -> Memory:
 
 def _build_memory(row: Sequence[Any]) -> Memory:
     return Memory(
-        row[0], row[1], MemoryType(row[2]), row[3], from_micros(row[4]), from_micros(row[5]),
+        row[0], unpack(row[1]) or "", MemoryType(row[2]), row[3], from_micros(row[4]), from_micros(row[5]),
         tenant=row[6], agent=row[7] or None, user=row[8] or None, session=row[9] or None, source=row[10], trust=row[11],
-        metadata=_from_json(row[12]), key=row[13], value=None if row[14] is None else json.loads(row[14]),
+        metadata=_from_json(row[12]), key=row[13], value=None if row[14] is None else json.loads(unpack(row[14]) or ""),
         message_id=row[15], speaker=row[16], valid_to=_from_micros_or_none(row[17]),
         expires_at=_from_micros_or_none(row[18]), superseded_by=row[19], archived_at=_from_micros_or_none(row[20]),
         version=row[21], pinned=bool(row[23]), notes=_from_json(row[24]),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Column, ForeignKey, Index, MetaData, Table, UniqueConstraint, text, types
 
+from memoranda.storage.long_text import LongText
+
 HEAD = "0006"
 """The newest migration; a store at this version opens without loading Alembic."""
 
@@ -11,6 +13,7 @@ metadata = MetaData()
 
 # On PostgreSQL: numbers of 64 bits, as in SQLite, and names that compare byte by byte.
 TEXT = types.TEXT().with_variant(types.TEXT(collation="C"), "postgresql")
+LONG_TEXT = LongText().with_variant(types.TEXT(collation="C"), "postgresql")
 Integer = types.Integer().with_variant(BigInteger(), "postgresql")
 REAL: types.REAL[float] = types.REAL().with_variant(types.Double(), "postgresql")
 BLOB = types.BLOB().with_variant(types.LargeBinary(), "postgresql")
@@ -33,8 +36,8 @@ messages = Table(
     *_scope_columns(),
     Column("role", TEXT, nullable=False),
     Column("speaker", TEXT),
-    Column("content", TEXT),
-    Column("payload", TEXT, nullable=False),
+    Column("content", LONG_TEXT),
+    Column("payload", LONG_TEXT, nullable=False),
     Column("said_at", BigInteger, nullable=False),
     Column("recorded_at", BigInteger, nullable=False),
     # The position in the conversation of exactly this scope, without gaps; NULL for the source message of a memory.
@@ -51,10 +54,10 @@ memories = Table(
     metadata,
     Column("id", Integer, primary_key=True),
     *_scope_columns(),
-    Column("content", TEXT, nullable=False),
+    Column("content", LONG_TEXT, nullable=False),
     Column("type", TEXT, nullable=False),
     Column("key", TEXT),
-    Column("value", TEXT),
+    Column("value", LONG_TEXT),
     Column("metadata", TEXT, nullable=False, server_default="{}"),
     Column("source", TEXT),
     Column("trust", TEXT, nullable=False, server_default="user"),
@@ -166,7 +169,7 @@ revisions = Table(
     metadata,
     Column("memory_id", Integer, ForeignKey("memories.id", ondelete="CASCADE"), primary_key=True),
     Column("version", Integer, primary_key=True),
-    Column("content", TEXT, nullable=False),
+    Column("content", LONG_TEXT, nullable=False),
     Column("type", TEXT, nullable=False),
     Column("importance", REAL, nullable=False),
     Column("source", TEXT),
@@ -200,7 +203,7 @@ executions = Table(
     Column("session", TEXT),
     Column("status", TEXT),
     Column("duration_ms", REAL),
-    Column("record", TEXT, nullable=False),
+    Column("record", LONG_TEXT, nullable=False),
     Column("recorded_at", BigInteger, nullable=False),
     Column("digest", BLOB, nullable=False),
     UniqueConstraint("tenant", "id", name="executions_once"),
@@ -287,7 +290,7 @@ recalled_memories = Table(
     metadata,
     Column("memory_id", Integer, ForeignKey("memories.id", ondelete="CASCADE"), primary_key=True),
     Column("digest", TEXT, primary_key=True),
-    Column("state", TEXT, nullable=False),
+    Column("state", LONG_TEXT, nullable=False),
     # When it was last recalled, at most an hour too early.
     Column("used_at", BigInteger, nullable=False),
 )
@@ -334,7 +337,7 @@ short_lived = Table(
     metadata,
     Column("tenant", TEXT, primary_key=True),
     Column("name", TEXT, primary_key=True),
-    Column("value", TEXT, nullable=False),
+    Column("value", LONG_TEXT, nullable=False),
     Column("expires_at", BigInteger, nullable=False),
     Index("short_lived_expiry", "expires_at"),
     sqlite_with_rowid=False,

@@ -7,10 +7,11 @@ from typing import Final
 from sqlalchemy import text
 
 from memoranda.storage.integrity import add_terms, damaged_memories, describe_claims, restore_claims
+from memoranda.storage.long_text import unpack
 from memoranda.storage.sqlite.transaction import SQLiteTransaction
 
 _CHECKS: Final = {
-    "memories without terms": "SELECT id FROM memories WHERE terms = '' AND content GLOB '*[a-zA-Z0-9]*'",
+    "memories without terms": "SELECT id FROM memories WHERE terms = '' AND plain_text(content) GLOB '*[a-zA-Z0-9]*'",
     "memories without a vector": """
         SELECT id FROM memories WHERE EXISTS (SELECT 1 FROM generations WHERE active) AND id NOT IN
         (SELECT memory_id FROM vectors JOIN generations ON generations.id = generation WHERE active)""",
@@ -69,6 +70,7 @@ def find_problems(tx: SQLiteTransaction) -> list[str]:
     found = [str(row[0]) for row in tx.execute(text("PRAGMA integrity_check")) if row[0] != "ok"]
     for row in tx.execute(text("PRAGMA foreign_key_check")):
         found.append(f"{row[0]} row {row[1]} points to a missing row of {row[2]}")
+    tx.driver.create_function("plain_text", 1, unpack, deterministic=True)
     for what, query in _CHECKS.items():
         ids = [str(row[0]) for row in tx.execute(text(query))]
         if ids:

@@ -15,6 +15,7 @@ from sqlalchemy.dialects import sqlite
 from sqlalchemy.dialects.sqlite import Insert, insert
 
 from memoranda.storage.base import Durability, Generation, IndexRow, PartitionKey, TextVector, chunked
+from memoranda.storage.long_text import LongText, pack
 from memoranda.storage.rows import (
     SELECT_MEMORY,
     index_conditions,
@@ -79,7 +80,9 @@ class SQLiteTransaction:
         self.at = at
 
     def insert_rows(self, table: Table, columns: tuple[str, ...], rows: Sequence[tuple[Any, ...]]) -> None:
-        self.driver.executemany(_insert_statement(table.name, columns), rows)
+        long = _long_columns(table, columns)
+        packed = [_pack_row(row, long) for row in rows] if long else rows
+        self.driver.executemany(_insert_statement(table.name, columns), packed)
 
     def upsert(
         self, table: Table, rows: Sequence[Mapping[str, Any]], *, key: Sequence[str], update: Sequence[str] = ()
@@ -272,6 +275,19 @@ def read_index_rows(
         statement += " AND memories.id IN (SELECT value FROM json_each(:ids))"
         values["ids"] = to_json(ids.tolist())
     yield from map(index_row, driver_of(connection).execute(f"{statement} ORDER BY memories.id", values))
+
+
+@cache
+def _long_columns(table: Table, columns: tuple[str, ...]) -> tuple[int, ...]:
+    """Return the positions of those columns whose texts may be compressed."""
+    return tuple(position for position, name in enumerate(columns) if isinstance(table.c[name].type, LongText))
+
+
+def _pack_row(row: tuple[Any, ...], long: tuple[int, ...]) -> Sequence[Any]:
+    packed = list(row)
+    for position in long:
+        packed[position] = pack(row[position])
+    return packed
 
 
 @cache

@@ -1,4 +1,7 @@
-"""Add the vectors of a text's sentences beside its own."""
+"""Add the vectors of a text's sentences beside its own, and allow long texts to be compressed.
+
+Long texts change no table: the number only lets a program that cannot read them refuse the file.
+"""
 
 from __future__ import annotations
 
