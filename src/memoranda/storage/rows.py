@@ -131,7 +131,8 @@ def index_conditions() -> list[ColumnElement[bool]]:
 def memory_from_row(row: Sequence[Any]) -> Memory:
     """Return the `Memory` in a row of `SELECT_MEMORY`; `Incompatible` when the row is not what was written."""
     try:
-        memory, is_intact = _build_memory(row), content_hash(row[1]) == row[22]
+        memory = _build_memory(row)
+        is_intact = content_hash(memory.content) == row[22]
     except (TypeError, ValueError, OverflowError, AttributeError) as error:
         raise Incompatible(f"memory {row[0]} is damaged ({error}): restore a backup") from error
     if not is_intact:
