@@ -96,7 +96,9 @@ def test_play_of_another_session_leaves_a_change_as_it_is(manager: MemoryManager
     assert talk(manager, "I moved to Ghent.", session="other")["city"] == "Ghent"
 
 
-def test_play_within_one_call_changes_nothing(manager: MemoryManager) -> None:
+@pytest.mark.parametrize("keep_all", [False, True])
+def test_play_within_one_call_changes_nothing(manager: MemoryManager, keep_all: bool) -> None:
     texts = ("I live in Turin.", "You are the host and I'm the guest.", "I moved to Bergen.")
-    manager.remember([Message("user", text, name="Ana", timestamp=SAID) for text in texts], user="ana")
+    turns = [Message("user", text, name="Ana", timestamp=SAID) for text in texts]
+    manager.remember(turns, user="ana", keep_all=keep_all)
     assert [fact.value for fact in manager.facts(user="ana")] == ["Turin"]

@@ -411,3 +411,10 @@ def test_explicit_end_hides_what_was(manager: MemoryManager, older: str, newer: 
     first = say(manager, older, 0)
     second = say(manager, newer, 9)
     assert ended_by(manager, first) == second
+
+
+def test_messages_that_are_all_kept_make_facts_and_updates(manager: MemoryManager) -> None:
+    for role, text in (("system", "User lives in Rome."), ("user", "I live in Kiel."), ("user", "I moved to Bonn.")):
+        manager.remember([Message(role, text, timestamp=SAID)], user="ana", session="s", keep_all=True)
+    (city,) = manager.facts(user="ana")
+    assert (city.value, [each.value for each in city.replaced]) == ("Bonn", ["Kiel"])
