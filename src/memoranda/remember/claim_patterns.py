@@ -171,6 +171,7 @@ _HOME = (
 )  # fmt: skip
 _WORK = (
     _one("employer", r"~who~adv(?:works?|working|worked|employed|interning|interns?) (?:\w+ )?(?:at|for|by|with) ~name"),
+    _one("employer", r"~who~advat ~name (?=(?:since|for (?:an?|several|a few|\w+) (?:weeks?|months?|years?))\b)"),
     _one("employer", r"~who~adv(?:joined|joins) ~name~stop"),
     _one("employer", r"~who~adv(?:started|starting|starts|begun|began) (?:work(?:ing)? |(?:a|the|my) (?:new )?(?:job|position|role|internship) )?(?:at|with|for) ~name", "update"),
     # Who has a new job may still have the old one for some months: these are only linked.
