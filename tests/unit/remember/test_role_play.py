@@ -42,6 +42,10 @@ def talk(manager: MemoryManager, *texts: str, session: str = "s") -> dict[str, s
         "Pretend I'm a sailor.",
         "I want you to act as a recruiter. I will be the applicant.",
         "You're the game master. I'm Ilse, a healer.",
+        "Simulate a call: I am a client named Olga.",
+        "In this game I'm a witch named Olga.",
+        "Let's start a story. I'm a monk called Odo.",
+        "We're going to act out an exam, you're the examiner.",
     ],
 )
 def test_message_that_gives_both_a_role_begins_a_play(text: str) -> None:
