@@ -405,6 +405,9 @@ def test_words_after_a_value_that_take_from_it_end_nothing(manager: MemoryManage
         ("I play tennis.", "I gave up tennis."),
         ("Anna is my manager.", "Anna is no longer my manager."),
         ("I live in Turin.", "I moved to Milan last week for work."),
+        ("I work at Lidl.", "Lidl let me go last week."),
+        ("I work at Lidl.", "Lidl has laid me off."),
+        ("I work at Lidl.", "Lidl fired me."),
     ],
 )
 def test_explicit_end_hides_what_was(manager: MemoryManager, older: str, newer: str) -> None:
