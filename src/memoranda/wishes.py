@@ -110,7 +110,9 @@ _ELSEWHERE: Final = re.compile(
     r"(?:请|請)?(?:以后|今后|始终|总是|永远|不要再|别再)|(?:今後|これから|いつも|常に|必ず).*(?:て|で|ください)",
     re.I,
 )
-_REQUEST: Final = re.compile(rf"(?:could|can|would|will) you (?:please )?{_ALWAYS}\b", re.I)
+_REQUEST: Final = re.compile(
+    rf"(?:could|can|would|will) you (?:(?:please |kindly )?{_ALWAYS}\b|[^.!?]*\b{_FROM_NOW}\b)", re.I
+)
 """A question that asks for something once and for all."""
 _HINTS: Final = (
     "always", "never", "ever ", "from now", "from today", "from here", "forward", "future", "a rule",
@@ -156,6 +158,21 @@ def _is_wish(sentence: str) -> bool:
     if plain.endswith("?") and _REQUEST.match(plain) is None:
         return False
     return bool(_WISH.match(plain) or _ELSEWHERE.match(plain) or _MANNER_WISH.search(plain))
+
+
+_ASKED: Final = re.compile(
+    r"\b(?:(?:could|can|would|will) (?:you|we|somebody|someone)|please|pls|kindly|let['’]s)\b", re.I
+)
+_LASTS: Final = re.compile(
+    rf"\b(?:{_ALWAYS}|{_FROM_NOW}|any ?more|ever again|every ?time|each time|whenever|stop \w+ing"
+    r"|every (?:day|week|morning|evening|night))\b",
+    re.I,
+)
+
+
+def asks_for_good(text: str) -> bool:
+    """Return whether a text may ask for something once and for all; in doubt, it does."""
+    return bool(standing_wishes(text)) or (_ASKED.search(text) is not None and _LASTS.search(text) is not None)
 
 
 def is_about_every_answer(wish: str) -> bool:

@@ -171,6 +171,7 @@ _HOME = (
 )  # fmt: skip
 _WORK = (
     _one("employer", r"~who~adv(?:works?|working|worked|employed|interning|interns?) (?:\w+ )?(?:at|for|by|with) ~name"),
+    _one("employer", r"~who~advat ~name (?=(?:since|for (?:an?|several|a few|\w+) (?:weeks?|months?|years?))\b)"),
     _one("employer", r"~who~adv(?:joined|joins) ~name~stop"),
     _one("employer", r"~who~adv(?:started|starting|starts|begun|began) (?:work(?:ing)? |(?:a|the|my) (?:new )?(?:job|position|role|internship) )?(?:at|with|for) ~name", "update"),
     # Who has a new job may still have the old one for some months: these are only linked.
@@ -184,6 +185,7 @@ _WORK = (
     # Who gave notice works there for some months more: that is only linked.
     _one("employer", r"~who~adv(?:quit|left|lost|gave up|resigned from)(?: (?:my|his|her|their|the) (?:current )?(?:job|position|role))?(?: (?:at|with) ~name)~stop", "end", holds=False),
     _one("employer", r"~who~adv(?:quit|left|lost) (?:my|his|her|their) (?:current )?job~stop(?P<value>)", "end", holds=False),
+    _one("employer", r"~name (?:(?:has|have|just|finally) )*(?=let me go|laid me off|made me redundant|(?:fired|sacked|dismissed) me\b)\w+ (?P<who>me)(?: go| off| redundant)?~stop", "end", holds=False),
     _one("employer", r"~who(?:was |~adv)(?:got )?(?:fired|laid off|let go)(?! (?:up|of)\b)(?: (?:from|by|at) ~name)?", "end", holds=False),
     _one("occupation", r"~who~adv(?:works?|working|employed) (?:\w+ ){0,2}as (?:an? |the )?~short~stop"),
     _one("occupation", r"~who~adv(?:'m|'re|'s|am|is|are|been|now) (?:a|an|the|our) (?P<value>(?:[\w-]+ ){0,2}~role)\b"),

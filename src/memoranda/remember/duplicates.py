@@ -51,6 +51,8 @@ _ASKS: Final = re.compile(
     rf"{_ASKING}(?:'s| (?:is|are|was|were|am|do|does|did|can|could|should|will|would|has|have)\b)", re.I
 )
 _BEING: Final = frozenset(("is", "are", "was", "were", "am"))
+_ENDING: Final = 80
+"""How many characters polite words at the end may have, with the marks around them."""
 _PERSONS: Final = frozenset(("i", "we", "you", "they"))
 _FIRST_WORDS: Final = re.compile(r"[a-z]+")
 _VERB_WITHIN: Final = 4
@@ -112,7 +114,7 @@ def statement_tokens(text: str) -> tuple[str, ...]:
         tokens.insert(1, tokens.pop())  # "tell me where my key is"
     elif is_told and tokens[1:2] and tokens[1] in _PERSONS:
         tokens.insert(1, "do")  # "tell me where I live"
-    ending = _POLITE_END.search(text) or _QUESTION.search(text)
+    ending = _search_end(_POLITE_END, text) or _search_end(_QUESTION, text)
     asks = is_told or (ending is not None and "?" in ending[0]) or _ASKS.match(spoken)
     return (*tokens, "?") if asks else tuple(tokens)
 
@@ -125,9 +127,16 @@ def without_politeness(text: str) -> str:
 def _without_politeness(text: str) -> tuple[str, bool]:
     """Return the same, and whether it asks to be told something."""
     plain = text.replace("’", "'").replace("‘", "'").strip()
-    spoken = _POLITE_WITHIN.sub(r"\1", _POLITE_END.sub("", _POLITE_START.sub("", plain, count=1))) or plain
+    spoken = _POLITE_START.sub("", plain, count=1)
+    ending = _search_end(_POLITE_END, spoken)
+    spoken = _POLITE_WITHIN.sub(r"\1", spoken[: ending.start()] if ending else spoken) or plain
     told = _TELL_ME.match(spoken)
     return (spoken, False) if told is None else (spoken[told.end() :], True)
+
+
+def _search_end(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
+    """Return what a pattern finds in the last characters: in a long run of marks, a search takes the square of it."""
+    return pattern.search(text, max(0, len(text) - _ENDING))
 
 
 def same_statement(one: str, other: str) -> bool:

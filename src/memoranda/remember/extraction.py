@@ -8,13 +8,12 @@ from typing import Final, TypeVar
 
 from memoranda.dates.find import Mention, find_mentions
 from memoranda.messages.message import Message, text_of
-from memoranda.remember.base import Candidate, Entity, Feature, KnownTexts, NoKnownTexts, Presented, Utterance, Verdict
+from memoranda.remember.base import Candidate, Entity, Feature, KnownTexts, NoKnownTexts, Utterance, Verdict
 from memoranda.remember.claims import find_claims
+from memoranda.remember.dialogue import follow_dialogue
 from memoranda.remember.entities import find_entities
-from memoranda.remember.frames import announces_text
-from memoranda.remember.gate import DialogueContext, dialogue_context, judge, question_in, with_question
+from memoranda.remember.gate import DialogueContext, dialogue_context, judge, with_question
 from memoranda.remember.importance import combine_features, find_features
-from memoranda.remember.role_play import is_played
 from memoranda.storage.claims import CLAIMS, PRESENTED, VOICE, Claim
 from memoranda.types import JSON, MemoryType
 
@@ -57,14 +56,11 @@ def extract_each(
         before: What was asked, announced or played before the first one.
     """
     people, prompts = (u.speaker for u in utterances), (u.text for u in utterances if u.role == "system")
-    context = dialogue_context(people, prompts, before)
+    first = dialogue_context(people, prompts, before)
     texts = NoKnownTexts() if known is None else known
-    for utterance in utterances:
+    for utterance, context in follow_dialogue(utterances, first):
         found: list[Candidate | Verdict] = []
-        context = replace(context, in_play=is_played(utterance.text, in_play=context.in_play))
-        announced = utterance.speaker == context.announced_by
-        presented: Presented | None = "play" if context.in_play else "text" if announced else None
-        for piece in judge(replace(utterance, presented=presented), context, texts):
+        for piece in judge(utterance, context, texts):
             if isinstance(piece, Verdict):
                 found.append(piece)
                 continue
@@ -73,9 +69,6 @@ def extract_each(
             found.append(replace(candidate, content=content))
             texts.add(replace(piece, text=content))
         yield found
-        announced_by = None if announced else context.announced_by
-        announced_by = utterance.speaker if announces_text(utterance.text) else announced_by
-        context = replace(context, question=question_in(utterance.text), announced_by=announced_by)
 
 
 def extract_candidate(

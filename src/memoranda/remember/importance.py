@@ -61,7 +61,7 @@ from memoranda.remember.importance_words import (
 )
 from memoranda.remember.small_talk import is_brief_statement
 from memoranda.text import EMPTY_WORDS, split_sentences
-from memoranda.wishes import standing_wishes
+from memoranda.wishes import asks_for_good, standing_wishes
 
 _MAX_CHARS: Final = 4_000
 """The rest of a longer text does not change the score."""
@@ -121,9 +121,10 @@ def combine_features(features: Sequence[Feature]) -> float:
 def is_small_talk(text: str) -> bool:
     """Return whether every sentence is recognised as small talk: it has signs of it and nothing that could matter.
 
-    A name, a number or a fact about somebody is never small talk, and neither is a text in doubt.
+    A name, a number or a fact about somebody is never small talk, and neither is a text in doubt, or one that asks for
+    something once and for all.
     """
-    if len(text) > _MAX_CHARS:
+    if len(text) > _MAX_CHARS or asks_for_good(text):
         return False
     sentences = split_sentences(text)
     return bool(sentences) and all(_is_small_sentence(_read(sentence)) for sentence in sentences)
@@ -200,7 +201,7 @@ def _find_shapes(text: _Text) -> Iterator[Feature]:
         yield Feature("personal fact", 0.45)
     if _follows(text, CAUSES, AFFECTED):
         yield Feature("effect", 0.35)
-    if words and words[0] in INSTRUCTIONS and not _is_request(words):
+    if (words and words[0] in INSTRUCTIONS and not _is_request(words)) or standing_wishes(text.text):
         yield Feature("instruction", 0.4)
     if _follows(text, WISHES, WISHED) or _follows(text, ADDRESSED, ME):
         yield Feature("wish", 0.45)

@@ -24,16 +24,21 @@ from memoranda.llm.failures import CallPause
 from memoranda.messages.message import CONVERTERS, Message, VendorMessage, as_message, is_message
 from memoranda.redaction import redact_secrets
 from memoranda.remember.base import Candidate, NoKnownTexts, Utterance, Verdict
+from memoranda.remember.dialogue import follow_dialogue, read_before
 from memoranda.remember.duplicates import KnownTextIndex, tells_what_happened
 from memoranda.remember.echoes import merge_spans
-from memoranda.remember.extraction import extract_candidate, extract_each, only_candidates, rate_importance, to_notes
-from memoranda.remember.frames import announces_text
+from memoranda.remember.extraction import (
+    extract_candidate,
+    extract_each,
+    only_candidates,
+    rate_importance,
+    to_notes,
+)
 from memoranda.remember.gate import (
     DialogueContext,
     check_duplicate,
     mask_message_fields,
     mask_secrets,
-    question_in,
     reject,
 )
 from memoranda.remember.known import Known, KnownFinder, utterance_of_memory
@@ -51,12 +56,10 @@ from memoranda.remember.new_memory import (
     trust_of_text,
 )
 from memoranda.remember.quarantine import screen
-from memoranda.remember.role_play import is_in_play
 from memoranda.remember.updates import UpdateFinder
 from memoranda.storage.add import to_memory
 from memoranda.storage.base import Store
-from memoranda.storage.changes import AppendMessage, Change, NewMemory, StoredMessage, StoredTurn
-from memoranda.storage.message_log import read_last_messages
+from memoranda.storage.changes import AppendMessage, Change, NewMemory, StoredTurn
 from memoranda.storage.write import Duplicates, MemoryWrite, Recheck
 from memoranda.text import Span, clean_text, first_words
 from memoranda.types import JSON, Memory, Outcome, Outcomes, Progress, Scope
@@ -70,12 +73,6 @@ _NO_DIALOGUE: Final = DialogueContext()
 _NOT_ANSWERED: Final = "the model has not answered yet"
 _CLOCKS_DIFFER: Final = timedelta(minutes=1)
 """By how much a message may be dated after it was stored without a word about it: clocks differ."""
-_ANSWER_WORDS: Final = 4
-_ANSWERED_WITHIN: Final = timedelta(days=1)
-_BETWEEN: Final = 3
-"""How far back the speaker's last message is: between two of one speaker are mostly one or two of others."""
-_READ_BEFORE: Final = 40
-"""How many messages before a call are read: a role play may go on that long."""
 DATED_IN_FUTURE: Final = "dated in the future"
 """The key in the notes for the time that a message was dated with, when that lies after the time it was stored."""
 
@@ -176,30 +173,14 @@ class RememberPipeline:
     def _extract(self, utterances: Sequence[Utterance], known: Known, options: WriteOptions) -> list[Extracted]:
         """Return the candidates and verdicts of each utterance. A plain text does not go through the gate."""
         judged = [utterance for utterance in utterances if self._is_judged(utterance, options)]
-        before = self._read_before(judged[0], options.scope) if judged else _NO_DIALOGUE
+        told = utterances if options.keep_all else judged
+        before = read_before(self._store, told[0], options.scope) if told else _NO_DIALOGUE
+        if options.keep_all:
+            utterances = [utterance for utterance, _ in follow_dialogue(utterances, before)]
         found = iter(extract_each(judged, known.texts, importance=options.importance, before=before))
         return [
             next(found) if self._is_judged(each, options) else self._keep(each, known, options) for each in utterances
         ]
-
-    def _read_before(self, first: Utterance, scope: Scope) -> DialogueContext:
-        """Return what was asked right before the first message of a call, who announced it, and whether a play goes on.
-
-        Only a message that is short as answers are has a question.
-        """
-        message = first.message
-        if message is None:
-            return _NO_DIALOGUE
-        last = self._store.read(lambda tx: read_last_messages(tx, scope, _READ_BEFORE), tenant=scope.tenant)
-        last = [each for each in last if timedelta(0) <= first.said_at - each.said_at <= _ANSWERED_WITHIN]
-        own = next((each for each in last[:_BETWEEN] if _same_speaker(each, message)), None)
-        announced = own is not None and announces_text(own.content or "")
-        is_answer = len(first_words(first.text, _ANSWER_WORDS + 1)) <= _ANSWER_WORDS
-        return DialogueContext(
-            question=question_in(last[0].content or "") if is_answer and last and last[0] is not own else "",
-            announced_by=first.speaker if announced else None,
-            in_play=is_in_play(each.content or "" for each in reversed(last) if each.role == "user"),
-        )
 
     def _keep(self, utterance: Utterance, known: Known, options: WriteOptions) -> Extracted:
         """Return what becomes of an utterance that does not go through the gate: a text may be a duplicate."""
@@ -208,7 +189,10 @@ class RememberPipeline:
             if verdict is not None and verdict.rule == "duplicate":
                 return [verdict]
             known.texts.add(replace(utterance, message_id=_reference_to(utterance.text)))
-        return _keep(utterance, options)
+        # A memory that expires makes no claims, and neither does a message where nothing is extracted, or a prompt.
+        spoken = self._use_gate and options.keep_all and utterance.role != "system"
+        makes_claims = (utterance.message is None or spoken) and options.type not in EXPIRING
+        return _keep(utterance, options, makes_claims=makes_claims)
 
     def _is_compared(self, utterance: Utterance, options: WriteOptions) -> bool:
         """Return whether an utterance is compared with what is known."""
@@ -331,10 +315,6 @@ def _parse(content: Content, options: WriteOptions, key: str | None, name: str) 
     return Utterance(message.message_id, role, speaker, said_at, text, (0, len(text)), message, key, owner)
 
 
-def _same_speaker(stored: StoredMessage, message: Message) -> bool:
-    return (stored.role, stored.speaker or stored.role) == (message.role, message.name or message.role)
-
-
 def _mask_message(message: Message) -> Message:
     """Return the message with its secrets masked, everything else unchanged; itself when it has none."""
     known = message.to_dict()
@@ -342,23 +322,23 @@ def _mask_message(message: Message) -> Message:
     return message if masked == known else Message.from_dict(masked)
 
 
-def _keep(utterance: Utterance, options: WriteOptions) -> Extracted:
+def _keep(utterance: Utterance, options: WriteOptions, *, makes_claims: bool) -> Extracted:
     """Return what becomes of an utterance that does not go through the gate."""
     if utterance.message is not None:
         utterance = replace(utterance, text=mask_secrets(utterance.text))
     if utterance.message is None and (found := find_recalled_spans(utterance.text) or utterance.echoes):
-        return _keep_new(utterance, merge_spans([*found, *utterance.echoes]), options)
+        return _keep_new(utterance, merge_spans([*found, *utterance.echoes]), options, makes_claims=makes_claims)
     if utterance.text == "":
         return [reject(utterance, "empty", f"the {utterance.role} message has no text")]
     candidate = extract_candidate(utterance, _NO_DIALOGUE, 1.0, options.importance)
     if utterance.message is None:
         candidate = replace(candidate, importance=max(DEFAULT_IMPORTANCE, candidate.importance))
-    # A memory that expires makes no claims, and neither does a message that did not go through the gate.
-    makes_claims = utterance.message is None and options.type not in EXPIRING
     return [candidate if makes_claims else replace(candidate, claims=())]
 
 
-def _keep_new(utterance: Utterance, recalled: Sequence[Span], options: WriteOptions) -> Extracted:
+def _keep_new(
+    utterance: Utterance, recalled: Sequence[Span], options: WriteOptions, *, makes_claims: bool
+) -> Extracted:
     """Return what is left of a plain text without its recalled parts, and a verdict that they were left out."""
     text, position = "", 0
     for start, end in recalled:
@@ -368,7 +348,7 @@ def _keep_new(utterance: Utterance, recalled: Sequence[Span], options: WriteOpti
     verdict = reject(utterance, "echo", "recalled text coming back")
     if not first_words(left, 1):
         return [verdict]
-    return _keep(replace(utterance, text=left, span=(0, len(left)), echoes=()), options)
+    return _keep(replace(utterance, text=left, span=(0, len(left)), echoes=()), options, makes_claims=makes_claims)
 
 
 def _plan(utterance: Utterance, found: Extracted, options: WriteOptions) -> list[NewMemory | Verdict]:

@@ -39,6 +39,13 @@ _BOTH_ALONE: Final = re.compile(
     rf"|{_I_AM} (?:{_PART}|(?-i:[A-Z])\w*)[^.,;!?\n]*?[.,;!\s–—-]+(?:and |while )?{_YOU_ARE} {_PART})[^.!?\n]*[.!\s]*$",
     re.I,
 )
+# "Simulate a call: I am a customer", "In this game I'm a wizard": who else has a role is not said.
+_STAGED: Final = re.compile(
+    r"\b(?:simulat(?:e|ing)|act(?:ing)? out|improvis(?:e|ing)|in (?:this|our) (?:\w+ )?(?:game|story|scene|scenario|adventure|campaign|play)"
+    r"|(?:start|begin|play|write|continue) (?:an?|the|our|this) (?:\w+ )?(?:story|scene|adventure|campaign|skit|role))\b"
+    rf".{{0,80}}?(?:{_I}|{_YOU})|\bact out (?:an?|the|this|our)\b",
+    re.I | re.S,
+)
 # Words that make fiction likely where both have a role: "You are a great help, I am a happy customer" has none.
 _FICTION: Final = re.compile(
     rf"\b(?:{_GAME}|let['’]?s|imagine|suppose|roles?|story|scenario|rehears\w+|practi[sc]e|interview|simulat\w+|act|dialogue|adventure)\b",
@@ -56,9 +63,12 @@ _ENDS: Final = re.compile(
 
 
 def begins_play(text: str) -> bool:
-    """Return whether a message begins a role play in which its speaker has a role too."""
+    """Return whether a message begins a role play in which its speaker has a role too.
+
+    In doubt it does: lines of a play hide nothing, and are recalled all the same.
+    """
     text = text[:_LONGEST]
-    if _INVITED.search(text) or _BOTH_ALONE.match(text):
+    if _INVITED.search(text) or _BOTH_ALONE.match(text) or _STAGED.search(text):
         return True
     return _BOTH.search(text) is not None and (_FICTION.search(text) or _TAKES_ROLE.search(text)) is not None
 

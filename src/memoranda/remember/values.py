@@ -49,16 +49,16 @@ _NEXT_CLAUSE: Final = re.compile(
     r"\s*(?:,\s*(?:and\s+i|but|so|which|who|because|since|though|although|it|that|i|we|they|he|she|you|and\s+it|and\s+we"
     r"|as|right|too|especially|thanks|then|while|where|when|not)\b|\s(?:but|because|although|though|whereas|which|so\s+that"
     r"|and\s+(?:i|it|we|my|they|he|she|that|now|am|i['’]m)|when|while|whenever|since|as\s+well|so\s+much|so|after|before|instead\s+of"
-    r"|rather\s+than|starting|effective|from\s+now\s+on|due\s+to|according\s+to)\b|\s?[–—]+\s|\s-\s|:\s|[)\]]|\s\(|,\s+(?:\w+\s+){0,3}(?:is|are|was|were)\b).*$",
+    r"|rather\s+than|starting|effective|from\s+now\s+on|due\s+to|according\s+to|as\s+(?:far|of|usual|always|ever|planned|agreed|before|per)|until\s+further\s+notice|by\s+the\s+way)\b|\s?[–—]+\s|\s-\s|:\s|[)\]]|\s\(|,\s+(?:\w+\s+){0,3}(?:is|are|was|were)\b).*$",
     re.I | re.S,
 )
 _TRAILING: Final = re.compile(
     r"(?:[\s,]+(?:too|now|either|anymore|any\s+more|as\s+well|these\s+days|right\s+now|at\s+the\s+moment|myself|a\s+lot"
-    r"|already|recently|lately|again|though|btw|together|finally|instead|currently|officially|permanently|nowadays|today|with|in|at|on|for|from|to|of|and|or|the|(?-i:a)))+\s*$",
+    r"|already|recently|lately|again|though|btw|together|as|mostly|usually|sharp|by\s+far|hands\s+down|for\s+(?:now|good|sure|the\s+time\s+being|the\s+moment)|at\s+the\s+(?:latest|earliest)|so\s+far|of\s+course|definitely|temporarily|finally|instead|currently|officially|permanently|nowadays|today|with|in|at|on|for|from|to|of|and|or|the|(?-i:a)))+\s*$",
     re.I,
 )
 _LEADING: Final = re.compile(
-    r"(?:(?:now|currently|still|just|actually|officially|only|about|around|roughly|approximately|called|named|set|due|scheduled|set\s+for"
+    r"(?:(?:now|back(?=\s+(?:on|at|in)\b)|currently|still|just|actually|officially|only|about|around|roughly|approximately|called|named|set|due|scheduled|set\s+for"
     r"|on|at|in|by|for|to|with|the|a|an|going\s+to\s+be|my|our|hosted|deployed|located|stored|running|written|built|based)\s+)+",
     re.I,
 )

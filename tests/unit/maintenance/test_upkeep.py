@@ -68,6 +68,7 @@ def test_default_upkeep_never_removes_or_hides_a_statement(
 ) -> None:
     texts = [
         "I can't have dairy.", "I use a wheelchair.", "I need a lift.", "My knee hurts.", "Never call me at night.",
+        "could you always use large print?", "Would you speak slowly from now on?", "Can you stop whispering?",
         "I ordered 2 pens", "The blue key opens the shed.", "Anna was at the station.", "I had a car.", "I have a car.",
     ]  # fmt: skip
     turns = [Message("user", text, timestamp=START) for text in texts]

@@ -30,6 +30,13 @@ def claims(text: str, *, role: str = "user", name: str | None = "Ana") -> tuple[
         ("Harry Potter is my favorite book.", "favourite book", "Harry Potter"),
         ("My phone number is +49 151 2345678.", "phone", "+49 151 2345678"),
         ("My email is ana@example.org.", "email", "ana@example.org"),
+        ("My workshop is back on Friday.", "workshop day", "Friday"),
+        ("My workshop is on Friday as usual.", "workshop day", "Friday"),
+        ("My dentist is Ilse for the time being.", "dentist", "Ilse"),
+        ("My favourite tea is Assam by far.", "favourite tea", "Assam"),
+        ("My weight is 61 kg as of today.", "weight kg", "61 kg"),
+        ("I've been at Lidl for two months.", "employer", "Lidl"),
+        ("My standup is at 9.", "standup", "9"),
     ],
 )
 def test_attribute_with_one_value_is_found(text: str, attribute: str, value: str) -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import random
 from datetime import timedelta
+from time import perf_counter
 
 import pytest
 
@@ -14,6 +15,7 @@ from memoranda.remember.duplicates import (
     is_echo,
     same_statement,
     says_the_same,
+    statement_tokens,
 )
 from memoranda.testing.fakes import HashEmbedder
 from tests.unit.remember.samples import WEDNESDAY, utterance
@@ -195,3 +197,10 @@ def test_polite_words_do_not_keep_a_short_text_from_being_found() -> None:
             (stored,) = manager.remember(Message("user", first), user="ana")
             (repeated,) = manager.remember(Message("user", again), user="ana")
             assert (stored.status, repeated.status) == ("stored", "duplicate")
+
+
+@pytest.mark.parametrize("marks", [".", "? ", ", ", " "])
+def test_long_run_of_marks_is_read_at_once(marks: str) -> None:
+    started = perf_counter()
+    statement_tokens("x" + marks * 20_000 + "y")
+    assert perf_counter() - started < 2

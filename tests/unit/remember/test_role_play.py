@@ -42,6 +42,10 @@ def talk(manager: MemoryManager, *texts: str, session: str = "s") -> dict[str, s
         "Pretend I'm a sailor.",
         "I want you to act as a recruiter. I will be the applicant.",
         "You're the game master. I'm Ilse, a healer.",
+        "Simulate a call: I am a client named Olga.",
+        "In this game I'm a witch named Olga.",
+        "Let's start a story. I'm a monk called Odo.",
+        "We're going to act out an exam, you're the examiner.",
     ],
 )
 def test_message_that_gives_both_a_role_begins_a_play(text: str) -> None:
@@ -96,7 +100,9 @@ def test_play_of_another_session_leaves_a_change_as_it_is(manager: MemoryManager
     assert talk(manager, "I moved to Ghent.", session="other")["city"] == "Ghent"
 
 
-def test_play_within_one_call_changes_nothing(manager: MemoryManager) -> None:
+@pytest.mark.parametrize("keep_all", [False, True])
+def test_play_within_one_call_changes_nothing(manager: MemoryManager, keep_all: bool) -> None:
     texts = ("I live in Turin.", "You are the host and I'm the guest.", "I moved to Bergen.")
-    manager.remember([Message("user", text, name="Ana", timestamp=SAID) for text in texts], user="ana")
+    turns = [Message("user", text, name="Ana", timestamp=SAID) for text in texts]
+    manager.remember(turns, user="ana", keep_all=keep_all)
     assert [fact.value for fact in manager.facts(user="ana")] == ["Turin"]

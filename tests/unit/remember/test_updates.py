@@ -405,9 +405,19 @@ def test_words_after_a_value_that_take_from_it_end_nothing(manager: MemoryManage
         ("I play tennis.", "I gave up tennis."),
         ("Anna is my manager.", "Anna is no longer my manager."),
         ("I live in Turin.", "I moved to Milan last week for work."),
+        ("I work at Lidl.", "Lidl let me go last week."),
+        ("I work at Lidl.", "Lidl has laid me off."),
+        ("I work at Lidl.", "Lidl fired me."),
     ],
 )
 def test_explicit_end_hides_what_was(manager: MemoryManager, older: str, newer: str) -> None:
     first = say(manager, older, 0)
     second = say(manager, newer, 9)
     assert ended_by(manager, first) == second
+
+
+def test_messages_that_are_all_kept_make_facts_and_updates(manager: MemoryManager) -> None:
+    for role, text in (("system", "User lives in Rome."), ("user", "I live in Kiel."), ("user", "I moved to Bonn.")):
+        manager.remember([Message(role, text, timestamp=SAID)], user="ana", session="s", keep_all=True)
+    (city,) = manager.facts(user="ana")
+    assert (city.value, [each.value for each in city.replaced]) == ("Bonn", ["Kiel"])
