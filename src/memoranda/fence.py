@@ -13,7 +13,10 @@ FENCE: Final = "memoranda-memory"
 MARKER_BYTES: Final = 8
 """Random bytes in the marker of one call."""
 
-_MARK: Final = re.compile(rf"<(/?){FENCE} ([0-9a-f]{{{2 * MARKER_BYTES}}})>\n?")
+# Also as it stands in HTML, and where a program broke the line.
+_NAME: Final = FENCE.replace("-", r"-\n?")
+_MARK: Final = re.compile(rf"(<|&lt;)(/?){_NAME}\s{{1,4}}([0-9a-f]{{{2 * MARKER_BYTES}}})(>|&gt;)\n?")
+_PAIRS: Final = {"<": ">", "&lt;": "&gt;"}
 
 
 def open_mark(marker: str) -> str:
@@ -45,10 +48,17 @@ WISHES_HEADING: Final = "## How the user wants to be answered: their own standin
 """Begins the lines of `context` with what the user asked for once and for all."""
 # A line that only `context` writes: "- ann, city: Ghent (since 2026-11-16) [#2]".
 _FACT_LINE: Final = re.compile(
-    rf"^[ \t]*{FACTS_HEADING} [\d-]+[ \t]*$|^(?:[^\n:]{{1,60}}:[ \t]{{1,4}}(?=[-*•]))?[-*•\d.)\"' \t]{{0,8}}"
+    rf"^[ \t]*{FACTS_HEADING} [\d-]+[ \t]*$"
+    r"|^(?:[^\n:]{0,60}\b(?:remember|recall|know|notes?|memor(?:y|ies))\b[^\n:]{0,40}:[ \t]*\n)?"
+    r"(?:[^\n:]{1,60}:[ \t]{1,4}(?=[-*•]))?[-*•\d.)\"' \t]{0,8}"
     r"[^\n:]{1,120}, [^\n:]{1,80}: [^\n]{1,100} \(since \d{4}-\d\d-\d\d(?:; disputed)?\)[\"']?(?: \[#\d+\])?[ \t]*$",
-    re.M,
+    re.M | re.I,
 )
+# All of it in one line: the heading of a day, and entries with their ids.
+_ONE_LINE: Final = re.compile(
+    rf"(?:{FACTS_HEADING} \d{{4}}-\d\d-\d\d|## \d{{4}}-\d\d-\d\d \(\w+\)) (?=\S)[^\n]*\[#\d+[^\]\n]*\]"
+)
+_DAY: Final = re.compile(r"\s*## \d{4}-\d\d-\d\d \(\w+day\)\s*")
 
 
 # The notice at the head of a context, whole or cut, and the other lines that stand with it.
@@ -66,12 +76,23 @@ _CONTEXT_LINE: Final = re.compile(
 
 def find_recalled_spans(text: str) -> list[tuple[int, int]]:
     """Return the start and end of each part that `context` wrote: what is inside a fence, and lines of its own."""
-    lines = [match.span() for match in _FACT_LINE.finditer(text)] if "(since " in text or FACTS_HEADING in text else []
+    lines: list[tuple[int, int]] = []
+    if "(since " in text.lower() or FACTS_HEADING in text:
+        lines = [match.span() for match in _FACT_LINE.finditer(text)]
+    if "[#" in text:
+        lines = sorted({*lines, *(match.span() for match in _ONE_LINE.finditer(text))})
+    if _DAY.fullmatch(text):
+        return [(0, len(text))]
     if _NOTICE_PART.search(text):
         lines = sorted({*lines, *(match.span() for match in _CONTEXT_LINE.finditer(text))})
     if FENCE not in text:
         return lines
-    marks = [(match[2], bool(match[1]), match.start(), match.end()) for match in _MARK.finditer(text)]
+    # A fence is closed only by a mark that is written like its open mark: stored marks have one character escaped.
+    marks = [
+        (match[1] + match[3], bool(match[2]), match.start(), match.end())
+        for match in _MARK.finditer(text)
+        if match[4] == _PAIRS[match[1]]
+    ]
     last_close = {marker: start for marker, closes, start, _ in marks if closes}
     spans: list[tuple[int, int]] = []
     begin, current = 0, None

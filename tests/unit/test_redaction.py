@@ -45,6 +45,11 @@ def test_sentence_about_a_secret_holds_none(text: str) -> None:
     assert not holds_secret(text)
 
 
+@pytest.mark.parametrize("text", ["otp code 493021", "The SMS code is 5521", "my mfa pin 4421"])
+def test_code_that_is_sent_to_log_in_is_a_secret(text: str) -> None:
+    assert holds_secret(text)
+
+
 @pytest.mark.parametrize("secret", SECRETS, ids=range(len(SECRETS)))
 def test_secret_is_replaced_and_surrounding_words_stay(secret: str) -> None:
     assert Redactor().text(f"before {secret} after") == "before [redacted] after"

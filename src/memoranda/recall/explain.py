@@ -75,7 +75,8 @@ def explain_absence(
     allowed: NDArray[np.bool_] | None,
     order: IntArray,
     memory: Memory,
-    hits: Sequence[Hit] = (),
+    hits: Sequence[Hit],
+    shown: Sequence[Hit],
 ) -> WhyNot:
     """Return which step left out a memory of the scope, or its rank.
 
@@ -90,7 +91,11 @@ def explain_absence(
         order: The rows of the candidates that match, best first.
         memory: The memory that was expected.
         hits: The best hits, reranked.
+        shown: The hits as they are returned, with what was said later above what it follows.
     """
+    for position, hit in enumerate(shown, start=1):
+        if hit.id == memory.id:
+            return WhyNot(memory.id, "it is among the hits", position, hit.score, hit.why, "found")
     rows = ranking.candidates.rows_of(np.array([memory.id], dtype=np.int64))
     if repeats_question(memory.content, query.text):
         return WhyNot(memory.id, "it only repeats the question", step="repeats")
@@ -116,7 +121,7 @@ def _compare_rank(rank: int, score: float, limit: int, floor: float | None) -> t
         return "floor", f"its score of {score:.3f} is below the lowest that counts, {floor:.3f}"
     if rank > limit:
         return "limit", f"{rank - 1} memories fit better, and the limit is {limit}"
-    return "found", "it is among the hits"
+    return "limit", f"what was said later was put above it, and the limit is {limit}"
 
 
 def explain_other_scope(store: Store, scope: Scope, memory_id: int) -> WhyNot:

@@ -238,7 +238,8 @@ class RecallPipeline:
         plan = self._plan_reranking(query, vector)
         ordered = self._load_hits(query, parsed, ranking, allowed, plan)
         hits = self._rerank(query, parsed, ranking, ordered, plan, [])
-        return explain_absence(self._store, query, partition, ranking, allowed, rows, memory, hits)
+        shown = self._add_later(query, parsed, ranking, allowed, self._cut(query, hits))
+        return explain_absence(self._store, query, partition, ranking, allowed, rows, memory, hits, shown)
 
     def _validate(
         self,

@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 from memoranda.fence import find_recalled_spans
@@ -26,7 +27,7 @@ _CUT_WORDS: Final = 5
 _LINE: Final = re.compile(r"[^\n\r]+")
 _MARKS: Final = re.compile(
     r"^\s*(?:</?memoranda-memory[^>\n]*>|Notes recalled from memory\b.*|#{1,3} (?:What holds on )?\d{4}-\d\d-\d\d(?: \(\w+\))?|(?:relevant |recalled |known |user )?"  # noqa: E501
-    r"(?:memories|memory|context|notes|facts)(?: about (?:the )?\w+)?\s*:)\s*$",
+    r"(?:memories|memory|context|notes|facts)(?: about (?:the )?\w+)?\s*:|\w{1,8}\))\s*$",
     re.IGNORECASE,
 )
 _BEFORE: Final = re.compile(
@@ -95,8 +96,12 @@ class EchoIndex:
         echoes = [part for part in parts if self._is_echo(utterance.text[slice(*part)], utterance)]
         if not echoes:
             return []
-        marks = [span for span in _lines(utterance.text) if _MARKS.match(utterance.text[slice(*span)])]
-        return sorted(set(echoes) | set(marks))
+        lines = _lines(utterance.text)
+        marks = [span for span in lines if _MARKS.match(utterance.text[slice(*span)])]
+        quoting = [
+            one for one, next_one in pairwise(lines) if next_one in echoes and _quotes(utterance.text[slice(*one)])
+        ]
+        return sorted({*echoes, *marks, *quoting})
 
     def _is_echo(self, part: str, utterance: Utterance) -> bool:
         if self._repeats_known(part, utterance):
@@ -141,6 +146,11 @@ class EchoIndex:
             ):
                 return True
         return False
+
+
+def _quotes(line: str) -> bool:
+    """Return whether a line only says that what follows is quoted: "Here is what I remember about you:"."""
+    return line.rstrip().endswith(":") and _QUOTING.search(line) is not None and len(sentence_spans(line)) == 1
 
 
 def _json_texts(text: str) -> list[str]:

@@ -31,8 +31,10 @@ _OVERLAP: Final = 400
 _NO_EVIDENCE: Final = -9.0
 _HOPELESS: Final = -3.0
 """Evidence below this says that no rule needs to be tried."""
-_MARK: Final = re.compile(r"[<>{}\[\]#|=]|:[^\n]*\n|://|/\w|\w_\w")
-"""What marks of prompts and calls are written with."""
+_MARK: Final = re.compile(
+    r"[<>{}\[\]#|=]|:[^\n]*\n|://|/\w|\w_\w|\b(?:obey|override|confirmations?|approvals?|passwords?)\b", re.I
+)
+"""What marks of prompts and calls are written with, and words of rules that are seldom in a model's features."""
 _MOST: Final = 2.0
 _ANCHORS: Final = frozenset(
     f"@{idea}"
@@ -118,8 +120,9 @@ def _weigh(text: str, channel: Channel, spoken: bool) -> dict[str, float]:
         found = _weigh_visible(reading, "outside")
         if sum(found.values()) >= SUSPICIOUS:
             weights |= {f"{writing} text": 1.0} | found
-    if channel == "user" and sum(weights.values()) < SUSPICIOUS:
-        weights |= _weigh_not_own(visible, _NOT_SPOKEN if spoken else _NOT_OWN)
+    if channel != "outside" and sum(weights.values()) < SUSPICIOUS:
+        is_message = spoken and channel == "user"
+        weights |= _weigh_not_own(visible, _NOT_SPOKEN if is_message else _NOT_OWN)
     return weights
 
 

@@ -55,6 +55,49 @@ _PUSH: Final = (
 
 SIGNS: Final = (
     *ORDER_SIGNS,
+    # Nobody has a reason to let a memory say these, whoever wrote it.
+    make_sign(
+        "exfiltration", 1.0, 1.0,
+        rf"{START}(?:forward|send|post|upload|copy|relay|report|transmit)~\b(?:every|all|each|any) (?:of )?"
+        r"(?:(?:the|your|future|further|new|incoming|next) )*(?:messages?|conversations?|chats?|replies|prompts?|memories)~https?://",
+        "forward send post upload copy relay report transmit",
+    ),
+    make_sign(
+        "override", 1.0, 1.0,
+        r"\bobey\b~\b(?:without question|no matter what|unconditionally|blindly)\b"
+        r"|\b(?:trust|believe|prefer|prioriti[sz]e)~\b(?:over|above) (?:the user(?!s? manual)|the system prompt|your (?:rules|instructions))",
+        "obey trust believe prefer prioriti",
+    ),
+    make_sign(
+        "override", 1.0, 1.0, r"\b(?:system|safety|security|admin(?:istrator)?) override\b ?(?::|code|granted|active|enabled|accepted|confirmed)",
+        "override",
+    ),
+    make_sign(
+        "unchecked", 0.6, 1.0,
+        rf"{START}(?:disable|skip|turn off|switch off|remove|bypass|suppress)~\b(?:confirmations?|approvals?|verifications?|two-factor|2fa)\b~\b(?:payments?|transfers?|purchases?|orders?|transactions?)\b",
+        "disable skip turn switch remove bypass suppress", own_wish=True,
+    ),
+    make_sign(
+        "leak", 1.0, 1.0,
+        r"\b(?:respond|reply|answer)~\bwith (?:(?:all|the|full|whole|entire|contents?|text|of) )*your (?:memor(?:y|ies)|system prompt|instructions|configuration|hidden)"
+        r"|\b(?:share|reveal|show|give|disclose)~\b(?:other|another|all) (?:users?|customers?|people)(?:'s|')? (?:memor(?:y|ies)|data|messages|chats|notes|records)",
+        "respond reply answer share reveal show give disclose",
+    ),
+    make_sign(
+        "user's secrets", 1.0, 1.0,
+        rf"{START}(?:ask|prompt|request|press)~\b(?:the users?|users|them|the customers?)(?:'s)?~\b(?:credit card|card number|password|passcode|pin|cvv|ssn|bank details)\b",
+        "ask prompt request press",
+    ),
+    make_sign(
+        "consent", 1.0, 1.0,
+        r"\bthe users? (?:has |have )?(?:opted in|consented|agreed|given (?:permission|consent))(?: to| for)? (?:shar|sell|disclos|send|forward)\w*~\b(?:third part|everyone|anyone|all (?:data|memories))",
+        "opted consented agreed given",
+    ),
+    make_sign(
+        "destroys", 1.0, 1.0,
+        r"(?:^|[\n.!?:] ?)(?:delete|erase|remove|wipe|forget) (?:all|every|any)~\b(?:memor(?:y|ies)|records?|notes?|facts?)~\bthe user",
+        "delete erase remove wipe forget",
+    ),
     make_sign(
         "override", 1.0, 1.0,
         rf"(?<!\bnot )(?<!n't )(?<!\bnever )(?<!\bme to )(?<!\bus to )(?<!\bhim to )(?<!\bher to )(?<!\bthem to )"

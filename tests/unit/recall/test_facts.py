@@ -121,6 +121,18 @@ class TestConflicts:
         assert manager.conflicts(user="ana") == []
 
 
+def test_why_not_agrees_with_recall_where_something_was_said_later(manager: MemoryManager) -> None:
+    for text in ("My favourite colour is blue.", "My favourite colour is green.", "I keep bees."):
+        say(manager, text)
+    question = "What is my favourite colour?"
+    for limit in (1, 2, 5):
+        ids = [hit.id for hit in manager.recall(question, user="ana", limit=limit)]
+        for memory in manager.list_memories(user="ana"):
+            answer = manager.why_not(question, memory.id, user="ana", limit=limit)
+            assert (answer.step == "found") == (memory.id in ids)
+            assert answer.step != "found" or answer.rank == ids.index(memory.id) + 1
+
+
 class TestSlotHistory:
     def test_history_of_slot_has_every_value_and_the_current_memory(self, manager: MemoryManager) -> None:
         manager.remember("Ana lives in Lyon.", user="ana", source=PAGE)

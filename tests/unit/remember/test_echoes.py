@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from textwrap import fill
 
 import pytest
 
@@ -61,6 +62,12 @@ def returned(manager: MemoryManager) -> dict[str, tuple[str, str]]:
         "as JSON over lines": ("tool", json.dumps(entries, indent=2)),
         "after a lead-in": ("assistant", f"From my notes: {entries[0]}"),
         "after a lead-in, from the user": ("user", f"From my notes: {entries[-1]}"),
+        "as HTML": ("tool", fenced.replace("<", "&lt;").replace(">", "&gt;")),
+        "with other line breaks": ("assistant", fill(fenced, 60)),
+        "as one paragraph": ("assistant", " ".join(lines[2:-1])),
+        "without the start of its heading": ("assistant", "\n".join(["unday)", *entries])),
+        "the heading of a day": ("user", "## 2026-01-12 (Monday)"),
+        "after words that quote": ("assistant", "\n".join(["Here is what I remember about you:", *entries])),
         "inside an answer": ("assistant", f"{FIRST.replace('My', 'Your')}"),
     }
 
