@@ -68,7 +68,7 @@ class CachedVectors:
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in self._sentences}
         for key, rows in zip(missing, self._model.embed_sentences(list(missing.values())), strict=True):
             self._new[key] = self._rows[key] = rows[0].astype(np.float16)
-            self._new_sentences[key] = pack_sentences(rows[1:]) or b""
+            self._new_sentences[key] = pack_sentences(rows[1:])
         self._sentences.update(self._new_sentences)
         if len(self._new) >= _SAVE_EVERY:
             self.save()

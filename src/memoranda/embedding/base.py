@@ -125,12 +125,10 @@ def find_sentence_embedder(embedder: object) -> SentenceEmbedder | None:
     return embedder if isinstance(embedder, SentenceEmbedder) and embedder.gives_sentences else None
 
 
-def pack_sentences(rows: FloatArray) -> bytes | None:
-    """Return unit rows as one byte per number; None without rows."""
+def pack_sentences(rows: FloatArray) -> bytes:
+    """Return unit rows as one byte per number."""
     import numpy as np
 
-    if not len(rows):
-        return None
     scaled = np.rint(rows * (127 / np.abs(rows).max(axis=1, keepdims=True)))
     return bytes(scaled.astype(np.int8).tobytes())
 

@@ -28,7 +28,7 @@ from memoranda.types import ANY, FloatArray, Memory, Progress
 _G = generations.c
 _BATCH = 256
 _Made: TypeAlias = "tuple[FloatArray, bytes | None]"
-"""The vector of a text, and the packed ones of its sentences if there are any."""
+"""The vector of a text, and the packed ones of its sentences; None from a model that gives none."""
 
 
 class Vectors:
@@ -38,6 +38,7 @@ class Vectors:
         self._store = store
         self.embedder = embedder
         self._instant = embedder is not None and is_instant(embedder)
+        self._gives_sentences = find_sentence_embedder(embedder) is not None
         self._generation: int | None = None
         self.last_generation: int | None = None
         """The generation that was searched last."""
@@ -103,7 +104,8 @@ class Vectors:
         if self.embedder is None:
             return None, []
         generation = self._new_generation(self.embedder)
-        query = select(memories.c.id).where(_not_embedded(generation)).order_by(memories.c.id)
+        missing = _not_embedded(generation, sentences=self._gives_sentences)
+        query = select(memories.c.id).where(missing).order_by(memories.c.id)
         return generation, self._store.read(lambda tx: list(tx.scalars(query)), tenant=ANY)
 
     def end_reembedding(self, generation: int, progress: Progress | None) -> int:
@@ -118,7 +120,13 @@ class Vectors:
         return self._store.write(lambda tx: start_generation(tx, embedder.identity, activate=False)).id
 
     def embed_missing(
-        self, generation: int, progress: Progress | None, made: int = 0, *, within: tuple[int, int] | None = None
+        self,
+        generation: int,
+        progress: Progress | None,
+        made: int = 0,
+        *,
+        within: tuple[int, int] | None = None,
+        sentences: bool = True,
     ) -> int:
         """Embed the memories that this generation lacks; return how many vectors it got, `made` included.
 
@@ -127,10 +135,12 @@ class Vectors:
             progress: Called with (done, total).
             made: How many it got before.
             within: Only memories with ids from the first to the last of these.
+            sentences: Whether those that only lack the vectors of their sentences are embedded too.
         """
         assert self.embedder is not None
-        total = made + self._store.read(lambda tx: count_missing(tx, generation), tenant=ANY)
-        while batch := self._store.read(lambda tx: read_missing(tx, generation, _BATCH, within), tenant=ANY):
+        missing = _not_embedded(generation, sentences=sentences and self._gives_sentences)
+        total = made + self._store.read(lambda tx: _count(tx, missing), tenant=ANY)
+        while batch := self._store.read(lambda tx: _read_texts(tx, missing, _BATCH, within), tenant=ANY):
             fresh = embed_stored(self.embedder, [content for _, content in batch])
             rows = [(memory_id, text, *made_of) for (memory_id, text), made_of in zip(batch, fresh, strict=True)]
             self._store.write(partial(put_vectors, generation=generation, made=rows), tenant=ANY)
@@ -168,8 +178,7 @@ class Vectors:
         missing = {key: text for key, text in texts.items() if key not in known}
         if missing:
             # The cache of a tenant has no sentences, and what is stored is seldom embedded twice.
-            gives_sentences = find_sentence_embedder(self.embedder) is not None
-            embedder = self.embedder if self.embedder and gives_sentences else self._embedder_for(tenant)
+            embedder = self.embedder if self.embedder and self._gives_sentences else self._embedder_for(tenant)
             fresh = embed_stored(embedder, list(missing.values()))
             known.update(zip(missing, fresh, strict=True))
         return known
@@ -260,7 +269,7 @@ def start_generation(tx: Transaction, identity: EmbedderIdentity, *, activate: b
 
 def switch_generation(tx: Transaction, generation: int) -> bool:
     """Let this generation answer and drop all others; False, and no change, while memories are missing from it."""
-    if count_missing(tx, generation):
+    if _count(tx, _not_embedded(generation)):
         return False
     tx.execute(delete(vectors).where(vectors.c.generation != generation))
     tx.execute(delete(generations).where(_G.id != generation))
@@ -268,18 +277,18 @@ def switch_generation(tx: Transaction, generation: int) -> bool:
     return True
 
 
-def read_missing(
-    tx: ReadTransaction, generation: int, limit: int, within: tuple[int, int] | None = None
+def _read_texts(
+    tx: ReadTransaction, missing: ColumnElement[bool], limit: int, within: tuple[int, int] | None = None
 ) -> list[tuple[int, str]]:
-    """Return (id, content) of memories that this generation has not embedded yet."""
-    query = select(memories.c.id, memories.c.content).where(_not_embedded(generation)).order_by(memories.c.id)
+    """Return (id, content) of the first memories that a generation has not embedded yet."""
+    query = select(memories.c.id, memories.c.content).where(missing).order_by(memories.c.id)
     if within is not None:
         query = query.where(memories.c.id.between(*within))
     return [(row[0], row[1]) for row in tx.execute(query.limit(limit))]
 
 
-def count_missing(tx: ReadTransaction, generation: int) -> int:
-    return int(tx.execute(select(func.count()).select_from(memories).where(_not_embedded(generation))).scalar_one())
+def _count(tx: ReadTransaction, missing: ColumnElement[bool]) -> int:
+    return int(tx.execute(select(func.count()).select_from(memories).where(missing)).scalar_one())
 
 
 def put_vectors(tx: Transaction, generation: int, made: Sequence[tuple[int, str, FloatArray, bytes | None]]) -> None:
@@ -288,11 +297,14 @@ def put_vectors(tx: Transaction, generation: int, made: Sequence[tuple[int, str,
         if tx.execute(select(memories.c.content).where(memories.c.id == memory_id)).scalar() == content:
             row = {"memory_id": memory_id, "generation": generation, "sentences": sentences}
             row["data"] = vector.astype("<f4").tobytes()
-            tx.upsert(vectors, [row], key=("memory_id", "generation"))
+            tx.upsert(vectors, [row], key=("memory_id", "generation"), update=("data", "sentences"))
 
 
-def _not_embedded(generation: int) -> ColumnElement[bool]:
+def _not_embedded(generation: int, *, sentences: bool = False) -> ColumnElement[bool]:
+    """Return the condition on memories without a vector; with `sentences`, also on those that lack their sentences'."""
     embedded = exists().where(vectors.c.memory_id == memories.c.id, vectors.c.generation == generation)
+    if sentences:
+        embedded = embedded.where(vectors.c.sentences.is_not(None))
     return and_(memories.c.content != "", ~embedded)  # an item that is not searched has no text
 
 

@@ -146,7 +146,7 @@ def repair(
     done = store.repair()
     generation = vectors.generation()
     if generation is not None:
-        count = vectors.embed_missing(generation, progress)
+        count = vectors.embed_missing(generation, progress, sentences=False)
         done += [f"{count} vectors rebuilt"] if count else []
     partitions.clear()
     partitions.problems.clear()

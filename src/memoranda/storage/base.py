@@ -248,7 +248,7 @@ class Generation:
 
 
 TextVector: TypeAlias = tuple[bytes, bytes | None]
-"""The vector of a text, and the packed ones of its sentences if there are any."""
+"""The vector of a text, and the packed ones of its sentences; None where they were not made."""
 
 
 class Store(IndexSource, Protocol):

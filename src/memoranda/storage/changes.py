@@ -58,7 +58,7 @@ class NewMemory:
     """The lexical keys, separated by spaces."""
     vector: FloatArray | None = None
     sentences: bytes | None = None
-    """The vectors of its sentences: see `memoranda.embedding.base.pack_sentences`."""
+    """The packed vectors of its sentences, empty for a single one; None from a model that gives none."""
     generation: int | None = None
     source: str | None = None
     trust: str = "user"

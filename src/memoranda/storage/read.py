@@ -188,7 +188,7 @@ def read_sentences(tx: ReadTransaction, scope: Scope, ids: Sequence[int], genera
         select(vectors.c.memory_id, vectors.c.sentences)
         .join(memories, memories.c.id == vectors.c.memory_id)
         .where(*in_scope(scope), vectors.c.memory_id.in_(ids), vectors.c.generation == generation)
-        .where(vectors.c.sentences.is_not(None))
+        .where(func.length(vectors.c.sentences) > 0)
     )
     return {row[0]: bytes(row[1]) for row in tx.execute(query)}
 

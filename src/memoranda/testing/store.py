@@ -15,7 +15,7 @@ from memoranda.errors import Closed, Conflict, NotFound
 from memoranda.storage.base import PartitionKey, ReadTransaction, Store, Transaction
 from memoranda.storage.changes import AppendMessage, Change, Edit, Link, NewMemory, Remove
 from memoranda.storage.meta import get_meta, set_meta
-from memoranda.storage.read import find_memories
+from memoranda.storage.read import find_memories, read_sentences
 from memoranda.storage.write import MemoryWrite
 from memoranda.testing.differential import (
     UNKNOWN_ID,
@@ -446,6 +446,23 @@ class StoreContract(MemoryContract):
         new = samples.new_memory(ADA)
         store.write(MemoryWrite([new]))
         assert store.known_vectors(f"{ADA.tenant}2", space.generation, [new.content_hash]) == {}
+
+    def test_sentences_are_read_inside_the_scope_and_go_with_their_memory(
+        self, store: Store, samples: Samples, space: VectorSpace
+    ) -> None:
+        new = [samples.new_memory(ADA), samples.new_memory(ADA), samples.new_memory(BOB)]
+        for each, sentences in zip(new, (b"12345678", b"", b"abcdefgh"), strict=True):
+            each.sentences = sentences
+        ids = [outcome.memory.id for outcome in store.write(MemoryWrite(new)) if outcome.memory]
+
+        def read(scope: Scope, generation: int) -> dict[int, bytes]:
+            return store.read(lambda tx: read_sentences(tx, scope, ids, generation), tenant=scope.tenant)
+
+        assert read(ADA, space.generation) == {ids[0]: b"12345678"}
+        assert read(BOB, space.generation) == {ids[2]: b"abcdefgh"}
+        assert read(ADA, space.generation + 1) == {}
+        store.write(MemoryWrite([Remove(ADA, (ids[0],))]))
+        assert read(ADA, space.generation) == {}
 
     def test_active_generation_is_the_activated_one(self, store: Store) -> None:
         assert store.active_generation() is None

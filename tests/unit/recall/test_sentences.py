@@ -83,7 +83,7 @@ def test_sentence_about_the_question_counts_more_than_the_turn_around_it(
 
 def test_text_of_one_sentence_has_no_further_vectors(memory: MemoryManager, path: Path) -> None:
     memory.add_memories([HIDDEN, SHORT], user="ann")
-    assert list(_stored(path).values()) == [3, None]
+    assert list(_stored(path).values()) == [3, 0]
 
 
 def test_edit_replaces_the_sentences(memory: MemoryManager, path: Path) -> None:
@@ -91,7 +91,7 @@ def test_edit_replaces_the_sentences(memory: MemoryManager, path: Path) -> None:
     memory.update(written.id, content="The office is closed. Nobody is here.", user="ann")
     assert _stored(path) == {written.id: 2}
     memory.update(written.id, content="The office is closed", user="ann")
-    assert _stored(path) == {written.id: None}
+    assert _stored(path) == {written.id: 0}
 
 
 def test_text_of_another_user_brings_its_sentences_along(path: Path) -> None:
@@ -109,7 +109,21 @@ def test_move_to_another_model_makes_the_sentences(path: Path) -> None:
     assert list(_stored(path).values()) == [None, None]
     with MemoryManager(path, embedder=BySentence()) as manager:
         manager.reembed()
-    assert list(_stored(path).values()) == [3, None]
+    assert list(_stored(path).values()) == [3, 0]
+
+
+def test_reembed_adds_the_sentences_of_an_older_file_and_repair_does_not(path: Path) -> None:
+    embedder = BySentence()
+    with MemoryManager(path, embedder=embedder) as manager:
+        manager.add_memories([HIDDEN, SHORT], user="ann")
+        with closing(sqlite3.connect(path)) as raw, raw:
+            raw.execute("UPDATE vectors SET sentences = NULL")
+            raw.execute("DELETE FROM vectors WHERE memory_id = (SELECT id FROM memories WHERE content = ?)", (SHORT,))
+        embedder.embedded.clear()
+        manager.repair()
+        assert embedder.embedded == [SHORT]
+        assert [manager.reembed(), manager.reembed()] == [1, 0]
+    assert list(_stored(path).values()) == [3, 0]
 
 
 def test_model_in_a_cache_gives_the_same_sentences(path: Path) -> None:
@@ -128,7 +142,7 @@ def test_damaged_sentences_are_ignored_found_and_made_again(memory: MemoryManage
     assert memory.recall("We adopted a greyhound", user="ann")[0].content == HIDDEN
     assert any("wrong size" in problem for problem in memory.check().problems)
     memory.repair()
-    assert list(_stored(path).values()) == [3, None]
+    assert list(_stored(path).values()) == [3, 0]
 
 
 class BadRows(BySentence):
@@ -163,10 +177,9 @@ def test_wrong_rows_of_an_embedder_are_refused_and_nothing_is_stored(path: Path,
 def test_packed_rows_keep_their_direction() -> None:
     rows = unit_rows(np.random.default_rng(0), 7)
     packed = pack_sentences(rows)
-    assert packed is not None
     assert len(packed) == rows.size
     assert (np.einsum("ij,ij->i", unpack_sentences(packed, rows.shape[1]), rows) > 0.999).all()
-    assert pack_sentences(rows[:0]) is None
+    assert pack_sentences(rows[:0]) == b""
 
 
 def test_level_of_the_dense_arm_stays_and_other_texts_stay_where_they_are() -> None:
