@@ -242,6 +242,17 @@ class TestMessageIsADict:
         assert [(each["role"], each["content"]) for each in sent] == [("user", "hi"), ("assistant", "hello")]
 
 
+def test_parts_of_a_message_are_json_and_can_be_copied() -> None:
+    for part in (
+        memoranda.ToolCallMsg(id="c", call_id="c", type="function", name="search", arguments="{}"),
+        memoranda.AgentCallMsg(agent_name="Analyzer", request={"rows": [1, 2]}),
+        memoranda.MessageContent(thought="x", next_action="invoke_agent", action_input={"agent_name": "A"}),
+    ):
+        assert json.loads(json.dumps(part)) == dict(part)
+        assert pickle.loads(pickle.dumps(part)) == replace(part) == part  # noqa: S301
+        assert type(part).from_dict(part.to_dict()) == part
+
+
 class TestEntries:
     def test_source_may_be_in_the_metadata(self, manager: MemoryManager) -> None:
         entry = manager.add_memory("The sky is blue", "long_term", metadata={"source": "conversation-7"})

@@ -158,8 +158,9 @@ def build_call(
 def to_server_arguments(arguments: Arguments) -> Arguments:
     """Return the arguments as the server expects them; filters are validated as in the embedded manager."""
     converted = dict(arguments)
-    if "query" in arguments:
-        converted["query"] = as_text(arguments["query"])
+    query = arguments.get("query")
+    if query is not None and not isinstance(query, list | tuple):  # items are searched by a vector too
+        converted["query"] = as_text(query, "query")
     if "where" in arguments:
         name = "memory_types" if "memory_types" in arguments else "types"
         make_filter(arguments["where"], arguments[name])

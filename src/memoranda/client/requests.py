@@ -174,13 +174,15 @@ def update(arguments: Arguments) -> Calls[Memory]:
 
 
 def _update(arguments: Arguments) -> HttpCall[Memory]:
-    changed = arguments | {"content": as_text(arguments.get("content"))}
+    content = arguments.get("content")
+    changed = arguments | {"content": None if content is None else as_text(content)}
     return build_call("PATCH", "/v1/memories/{memory_id:d}", parse_as(Memory), changed)
 
 
 @derive_from(Embedded.add_memories)
 def add_memories(arguments: Arguments) -> HttpCall[list[Memory]]:
-    contents = arguments["contents"] = [as_text(each) for each in check_texts(arguments["contents"], "contents")]
+    contents = [as_text(each, "each of contents") for each in check_texts(arguments["contents"], "contents")]
+    arguments["contents"] = contents
     path = "/v1/memories/batch"
     return build_call("POST", path, parse_list(list[Memory], "memory"), _to_written(arguments), total=len(contents))
 

@@ -242,7 +242,7 @@ def _check_expected(expected: object) -> dict[str, datetime | None]:
 
 def _check_query(query: object) -> str | tuple[float, ...] | None:
     if query is None or isinstance(query, str | bytes) or not isinstance(query, Sequence):
-        return None if query is None else clean_query(as_text(query))
+        return None if query is None else clean_query(as_text(query, "query"))
     if not query or not all(isinstance(each, int | float) and math.isfinite(each) for each in query):
         raise InvalidInput("a query that is a vector must be a list of numbers")
     return tuple(map(float, query))

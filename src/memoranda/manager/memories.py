@@ -117,7 +117,7 @@ class MemoryMethods(RecallMethods):
             at=at,
             ttl=ttl,
         )
-        texts = [as_text(each) for each in check_texts(contents, "contents")]
+        texts = [as_text(each, "each of contents") for each in check_texts(contents, "contents")]
         return ResultList(self._components.memories.add(texts, options, check_progress(progress)), "memory")
 
     def get(

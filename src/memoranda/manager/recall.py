@@ -142,7 +142,7 @@ class RecallMethods(ManagerMethods):
         scope, filters = self._scope(agent, user, session), make_filter(where, types)
         ask = partial(
             self._components.recall.recall,
-            as_text(query),
+            as_text(query, "query"),
             limit=check_limit(limit),
             now=now,
             as_of=as_of,
@@ -223,7 +223,7 @@ class RecallMethods(ManagerMethods):
         """
         scope, filters = self._scope(agent, user, session), make_filter(where, types)
         return self._components.recall.why_not(
-            as_text(query),
+            as_text(query, "query"),
             check_id(memory_id),
             scope,
             filters,
@@ -286,7 +286,9 @@ class RecallMethods(ManagerMethods):
         at = moment if then is None else check_datetime(then, "as_of")
         scope, filters = self._scope(agent, user, session), make_filter(where, types)
         times = {"now": moment, "as_of": as_of, "known_at": known_at}
-        wishes = self._components.recall.standing_wishes(as_text(query), scope, filters, check_limit(limit), **times)
+        wishes = self._components.recall.standing_wishes(
+            as_text(query, "query"), scope, filters, check_limit(limit), **times
+        )
         if wishes.hits:
             self._components.ledger.record(scope, {**times, "types": types, "where": where}, wishes)
         floor = RELEVANT if min_score is None else None

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final, NoReturn, TypeAlias, TypeVar
 
 from memoranda.errors import InvalidInput, InvalidType
-from memoranda.records import Record
+from memoranda.records import DictRecord
 from memoranda.text import check_unicode
 from memoranda.types import JSON
 from memoranda.validation import MAX_DEPTH
@@ -202,7 +202,7 @@ ACTIONS: Final = ("call_tool", "invoke_agent", "final_response")
 
 
 @dataclass(frozen=True, slots=True)
-class ToolCallMsg(Record):
+class ToolCallMsg(DictRecord):
     """A request to run a tool. `arguments` is JSON text, as models return it."""
 
     id: str
@@ -216,6 +216,7 @@ class ToolCallMsg(Record):
         for field in ("id", "call_id", "type", "name"):
             check_not_blank(getattr(self, field), f"a tool call's {field}")
         _parse_arguments(self.arguments, self.name)
+        DictRecord.__post_init__(self)
 
     def parsed_arguments(self) -> JSON:
         """Return the arguments as data."""
@@ -251,7 +252,7 @@ class ToolCallMsg(Record):
 
 
 @dataclass(frozen=True, slots=True)
-class AgentCallMsg(Record):
+class AgentCallMsg(DictRecord):
     """A request to another agent."""
 
     agent_name: str
@@ -261,6 +262,7 @@ class AgentCallMsg(Record):
     def __post_init__(self) -> None:
         check_not_blank(self.agent_name, "an agent call's agent_name")
         object.__setattr__(self, "request", freeze(self.request, "an agent call's request"))
+        DictRecord.__post_init__(self)
 
     def to_dict(self) -> dict[str, JSON]:
         """Return the fields that are not None as plain data."""
@@ -298,7 +300,7 @@ def _parse_arguments(arguments: object, tool: str) -> JSON:
 
 
 @dataclass(frozen=True, slots=True)
-class MessageContent(Record):
+class MessageContent(DictRecord):
     """An agent's answer in three parts: its thought, its next action, and the input of that action."""
 
     thought: str | None = None
@@ -312,6 +314,7 @@ class MessageContent(Record):
             raise InvalidInput(f"unknown next_action {self.next_action!r}: use one of {', '.join(ACTIONS)}")
         if self.action_input is not None:
             object.__setattr__(self, "action_input", freeze_mapping(self.action_input, "action_input"))
+        DictRecord.__post_init__(self)
 
     def to_dict(self) -> dict[str, JSON]:
         """Return the fields that are not None as plain data."""

@@ -254,9 +254,13 @@ def as_message(value: object) -> Message:
     )
 
 
-def as_text(value: object) -> Any:
-    """Return the text of a message that stands for it; anything else as it is."""
-    return text_of(as_message(value)) if is_message(value) else value
+def as_text(value: object, name: str = "content") -> str:
+    """Return a text, or the text of a message that stands for it."""
+    if isinstance(value, str):
+        return value
+    if not is_message(value):
+        raise InvalidType(f"{name} must be a string or a message, not {type(value).__name__}; {CONVERTERS}")
+    return text_of(as_message(value))
 
 
 def vendor_text(value: Any) -> Any:

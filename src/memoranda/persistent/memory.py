@@ -102,7 +102,7 @@ def check_texts(value: str | AnyMessage | Sequence[str | AnyMessage], name: str)
         raise InvalidType(f"{name} must be a list of texts, not {type(value).__name__}")
     if not several:
         raise InvalidInput(f"{name} is empty: give at least one text")
-    return [clean_text(as_text(text), f"each item of {name}") for text in several]
+    return [clean_text(as_text(text, f"each item of {name}"), f"each item of {name}") for text in several]
 
 
 def _prepare_message(value: AnyMessage) -> Message | Outcome:

@@ -161,6 +161,11 @@ def test_an_object_that_is_no_message_is_an_error_that_names_the_converters(valu
             as_message,
             manager.remember,
             lambda one: manager.remember([one]),
+            manager.recall,
+            manager.context,
+            manager.add_memory,
+            lambda one: manager.add_memories([one]),
+            lambda one: manager.search_items(query=one),
             ConversationMemory().add_message,
         ):
             with pytest.raises(InvalidType, match=rf"{type(value).__name__}.*from_openai.*from_anthropic"):
