@@ -38,8 +38,12 @@ _REASONS: Final = {
 # The colours of the page are used, so that it can be read on a light and on a dark one.
 _CELL: Final = (
     "text-align:left;vertical-align:top;padding:2px 8px;border-top:1px solid rgba(128,128,128,.35);"
-    "overflow-wrap:anywhere;unicode-bidi:isolate"
+    "unicode-bidi:isolate;"
 )
+_WHOLE: Final = "white-space:nowrap"
+_BROKEN: Final = "overflow-wrap:anywhere"
+_NARROW: Final = 26
+"""A cell of so many characters is not broken: an id, a number, a name, a time."""
 _TABLE: Final = "border-collapse:collapse;background:transparent;color:inherit;font-size:90%"
 
 
@@ -139,9 +143,10 @@ def _words(name: str) -> str:
 
 def html_table(caption: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """Return a small table for a notebook; every cell is escaped."""
-    head = "".join(f'<th style="{_CELL}">{escape(column)}</th>' for column in columns)
+    head = "".join(f'<th style="{_CELL}{_WHOLE}">{escape(column)}</th>' for column in columns)
     body = "".join(f"<tr>{''.join(_html_cell(cell) for cell in row)}</tr>" for row in rows)
-    title = f'<caption style="text-align:left;color:inherit">{escape(one_line(caption, _LONG))}</caption>'
+    wrap = _WHOLE if len(caption) <= _NARROW else _BROKEN
+    title = f'<caption style="text-align:left;color:inherit;{wrap}">{escape(one_line(caption, _LONG))}</caption>'
     return f'<table style="{_TABLE}">{title}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
 
 
@@ -197,7 +202,8 @@ def _html_text(item: object) -> str:
 
 
 def _html_cell(cell: object) -> str:
-    return f'<td dir="auto" style="{_CELL}">{escape(one_line(cell, _LONG))}</td>'
+    text = one_line(cell, _LONG)
+    return f'<td dir="auto" style="{_CELL}{_WHOLE if len(text) <= _NARROW else _BROKEN}">{escape(text)}</td>'
 
 
 class Shown:
@@ -433,19 +439,14 @@ def conflict_row(conflict: Any) -> dict[str, object]:
     return {"slot": conflict.slot, "values": conflict_text(conflict).partition(": ")[2]}
 
 
-def arm_text(score: Any) -> str:
+def arm_text(arm: Any) -> str:
     """Return in plain words what one arm of the search or one boost did for a memory."""
-    return f"{score.gain:+.2f} {reason_name(score.arm)} (rank {score.rank:,}, score {score.score:.2f})"
+    return f"{arm.gain:+.2f} {reason_name(arm.arm)} (rank {arm.rank:,}, score {arm.score:.2f})"
 
 
-def arm_row(score: Any) -> dict[str, object]:
+def arm_row(arm: Any) -> dict[str, object]:
     """Return what one arm or boost did as a row of a table of several."""
-    return {
-        "gain": f"{score.gain:+.2f}",
-        "by": reason_name(score.arm),
-        "rank": score.rank,
-        "score": f"{score.score:.2f}",
-    }
+    return {"gain": f"{arm.gain:+.2f}", "by": reason_name(arm.arm), "rank": arm.rank, "score": f"{arm.score:.2f}"}
 
 
 def activity_text(activity: Any) -> str:
@@ -463,9 +464,18 @@ def context_repr(context: Any) -> str:
 
 def context_html(context: Any) -> str:
     """Return a text for a prompt as it is, for a notebook."""
-    text = escape(_CONTROLS_IN_LINES.sub("\ufffd", str(context)))
     title = f"{plural(len(context.hits), 'hit')}, {plural(context.tokens, 'token')}" if context.hits else "no hits"
-    return f'<div>{title}</div><pre style="white-space:pre-wrap;overflow-wrap:anywhere;color:inherit">{text}</pre>'
+    return _text_html(title, str(context))
+
+
+def report_html(report: Any) -> str:
+    """Return a report as it prints, for a notebook."""
+    return _text_html(type(report).__name__, str(report))
+
+
+def _text_html(title: str, text: str) -> str:
+    shown = escape(_CONTROLS_IN_LINES.sub("\ufffd", text))
+    return f'<div>{title}</div><pre style="white-space:pre-wrap;overflow-wrap:anywhere;color:inherit">{shown}</pre>'
 
 
 _CONTROLS_IN_LINES: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")

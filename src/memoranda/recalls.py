@@ -82,7 +82,7 @@ class Replay(Record):
     complete: bool
     """Whether every hit is shown."""
 
-    __str__ = display.replay_text
+    __str__, _repr_html_ = display.replay_text, display.report_html
 
 
 @dataclass(frozen=True, slots=True, repr=False)

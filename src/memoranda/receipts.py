@@ -49,7 +49,7 @@ class ForgetReceipt(Record):
     """Keyed hashes of the erased texts and message ids: an import leaves them out."""
     signature: str = ""
 
-    __str__ = display.receipt_text
+    __str__, _repr_html_ = display.receipt_text, display.report_html
 
     @property
     def complete(self) -> bool:

@@ -218,7 +218,7 @@ class UpkeepReport(Record):
     checked_rows: int = 0
     """How many rows of the store, of all tenants, this run has checked for damage; the next run goes on from there."""
 
-    __str__ = display.upkeep_text
+    __str__, _repr_html_ = display.upkeep_text, display.report_html
 
     def count(self, action: UpkeepAction) -> int:
         """Return how many memories were removed, archived, merged or derived."""
@@ -344,7 +344,7 @@ class CheckReport(Record):
     """All of them, archived and quarantined ones included."""
     partitions: int
 
-    __str__ = display.check_text
+    __str__, _repr_html_ = display.check_text, display.report_html
 
     @property
     def ok(self) -> bool:

@@ -124,7 +124,7 @@ class Memory(_WithEmbedding, Record):
     version: int = 1
     pinned: bool = False
     """Whether upkeep leaves it unchanged."""
-    notes: dict[str, Any] = field(default_factory=dict)
+    notes: dict[str, Any] = field(default_factory=dict, repr=False)
     """What was extracted from it: dates, names, claims, and the features of its importance."""
     quarantined_at: datetime | None = None
     """Since when it is kept out of recall as suspicious; None when it is not."""
@@ -361,7 +361,7 @@ class WhyNot(Record):
     since: datetime | None = None
     """Since when it is left out, where a time decided."""
 
-    __str__ = display.why_not_text
+    __str__, _repr_html_ = display.why_not_text, display.report_html
 
 
 @dataclass(frozen=True, slots=True, repr=False)

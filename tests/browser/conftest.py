@@ -18,7 +18,7 @@ SCREENSHOTS = Path(__file__).resolve().parents[2] / ".bench" / "screenshots"
 _FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking"]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Any]:
     playwright = pytest.importorskip("playwright.sync_api")
     if CHROMIUM is None:
@@ -108,14 +108,14 @@ def look(browser: Any) -> Iterator[Callable[..., Watched]]:
         assert problems == []
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def small_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("small")
     fill_small(folder)
     return folder
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def small(small_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A server with a small store, which tests only read."""
     folder = tmp_path_factory.mktemp("served")
@@ -138,7 +138,7 @@ def empty(tmp_path: Path) -> Iterator[str]:
         yield url
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("hostile")
     fill_hostile(folder)

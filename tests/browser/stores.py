@@ -36,10 +36,11 @@ def open_manager(folder: Path, clock: Clock | None = None) -> MemoryManager:
 
 def _fill_past_days(folder: Path) -> None:
     """Some days of writing and asking, so that there is something to draw."""
-    for days, count in ((12, 3), (9, 5), (8, 2), (5, 7), (2, 4)):
-        then = utc_now() - timedelta(days=days)
-        with open_manager(folder, lambda then=then: then) as memory:
-            memory.add_memories([f"Item {n} of the list of {then:%d %B}" for n in range(count)], user="cleo")
+    now = utc_now()
+    with open_manager(folder, lambda: now) as memory:
+        for days, count in ((12, 3), (9, 5), (8, 2), (5, 7), (2, 4)):
+            now = utc_now() - timedelta(days=days)
+            memory.add_memories([f"Item {n} of the list of {now:%d %B}" for n in range(count)], user="cleo")
             for n in range(count):
                 memory.recall(f"Which item is {n} on the list?", user="cleo")
 

@@ -202,6 +202,9 @@ def test_activity_shows_executions_and_checks_the_chain(look: Look, small: str) 
     assert page.locator("tbody tr").count() == 6
     page.get_by_role("button", name="Check the chain").click()
     page.get_by_text("The chain is whole: 6 records.").wait_for()
+    page.get_by_label("Agent").fill("nobody")
+    page.keyboard.press("Tab")
+    page.get_by_text("No record matches these fields.").wait_for()
 
 
 def test_open_sessions_appear_while_the_page_is_open(look: Look, writable: str) -> None:

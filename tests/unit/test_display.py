@@ -278,6 +278,25 @@ def test_list_of_results_is_copied_pickled_and_written_as_json_like_a_list(manag
         assert repr(again) == repr(users)
 
 
+def test_tables_break_no_short_cell_and_reports_are_shown_as_they_print(manager: MemoryManager) -> None:
+    memory = manager.list_memories(user="nora")[0]
+    html = memory._repr_html_()
+    assert not re.search(r"overflow-wrap:anywhere[^>]*>[^<]{1,26}<", html)
+    assert "overflow-wrap:anywhere" in manager.add_memory("A long text. " * 9)._repr_html_()
+    assert "notes" not in _Tags(html).text
+    question = "Where does Nora live?"
+    reports: tuple[Any, ...] = (
+        manager.forget(user="nora", dry_run=True),
+        manager.replay(manager.recall(question, user="nora").id, user="nora"),
+        manager.why_not(question, memory.id, user="nora"),
+        manager.check(),
+    )
+    for report in reports:
+        page = _Tags(report._repr_html_())
+        assert page.open == []
+        assert str(report) in page.text
+
+
 def test_why_says_in_plain_words_what_counted(manager: MemoryManager) -> None:
     recall = manager.recall("Where does Nora live?", user="nora", limit=1)
     why = manager.why(recall, recall[0].id)

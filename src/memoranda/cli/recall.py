@@ -24,7 +24,7 @@ from memoranda.cli.output import (
 )
 from memoranda.display import plural, reason_name
 from memoranda.recalls import Replay
-from memoranda.types import Hit, Memory, Recall, Related
+from memoranda.types import ArmScore, Hit, Memory, Recall, Related, WhyNot
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -172,7 +172,7 @@ def why(
                 manager.why_not, limit=limit, now=now, as_of=as_of, known_at=known_at, min_score=min_score
             )
             reason = explain(query, memory_id, **options.read_scope)
-            print_result(reason, options.as_json, lambda: record_table(reason))
+            print_result(reason, options.as_json, lambda: _why_not_view(reason))
             return
     hit = found[position - 1]
     print_result({"position": position, "hit": hit}, options.as_json, lambda: _why_view(hit, position))
@@ -300,11 +300,23 @@ def _replay_view(past: Replay) -> RenderableType:
 
 
 def _why_view(hit: Hit, position: int) -> RenderableType:
-    total = sum(score.gain for score in hit.why if score.gain > 0) or 1.0
-    strongest = sorted(hit.why, key=lambda score: -score.gain)
-    rows = ((reason_name(each.arm), each.rank or "", *_share(each.gain / total)) for each in strongest)
     fields = fields_table([("position", position), ("score", f"{hit.score:.3f}"), ("content", hit.content)])
-    return stack(fields, table(("found by", "rank", "share of the score", ""), rows))
+    return stack(fields, _signals(hit.why))
+
+
+def _why_not_view(found: WhyNot) -> RenderableType:
+    fields: list[tuple[str, object]] = [("id", found.id), ("reason", found.reason)]
+    if found.rank is not None and found.score is not None:
+        fields += [("rank", found.rank), ("score", f"{found.score:.3f}")]
+    return stack(fields_table(fields), _signals(found.why)) if found.why else fields_table(fields)
+
+
+def _signals(why: Sequence[ArmScore]) -> RenderableType:
+    """Return what each arm and boost did for a memory, the strongest first."""
+    total = sum(score.gain for score in why if score.gain > 0) or 1.0
+    strongest = sorted(why, key=lambda score: -score.gain)
+    rows = ((reason_name(each.arm), each.rank or "", *_share(each.gain / total)) for each in strongest)
+    return table(("found by", "rank", "share of the score", ""), rows)
 
 
 def _share(share: float) -> tuple[str, str]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from memoranda.display import plural
 from memoranda.errors import InvalidType, NotFound
 from memoranda.index.partition import Partition
 from memoranda.recall.arms import repeats_question
@@ -120,7 +121,8 @@ def _compare_rank(rank: int, score: float, limit: int, floor: float | None) -> t
     if floor is not None and score < floor:
         return "floor", f"its score of {score:.3f} is below the lowest that counts, {floor:.3f}"
     if rank > limit:
-        return "limit", f"{rank - 1} memories fit better, and the limit is {limit}"
+        better = f"{plural(rank - 1, 'memory')} {'fits' if rank == 2 else 'fit'} better"
+        return "limit", f"{better}, and the limit is {limit}"
     return "limit", f"what was said later was put above it, and the limit is {limit}"
 
 

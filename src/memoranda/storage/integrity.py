@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from sqlalchemy import bindparam, select, update
 
+from memoranda.display import plural
 from memoranda.errors import Incompatible
 from memoranda.storage.base import ReadTransaction, Transaction, chunked
 from memoranda.storage.claims import claims_of, index_claims, owner_of, slot_of
@@ -62,7 +63,8 @@ def _claims_of_notes(tx: ReadTransaction, ids: Sequence[int]) -> Iterator[tuple[
 def describe_claims(tx: ReadTransaction) -> list[str]:
     """Return one sentence on claims that are missing or that nobody made; nothing when there are none."""
     ids = [str(each) for each in misplaced_claims(tx)]
-    return [f"{len(ids)} memories with wrong claims: {', '.join(ids[:5])}{'…' if len(ids) > 5 else ''}"] if ids else []
+    named = f"{', '.join(ids[:5])}{'…' if len(ids) > 5 else ''}"
+    return [f"{plural(len(ids), 'memory')} with wrong claims: {named}"] if ids else []
 
 
 def restore_claims(tx: Transaction) -> int:

@@ -118,9 +118,9 @@ def test_check_of_sound_store_finds_nothing_and_repair_does_nothing(filled: Memo
         ("DELETE FROM changes WHERE memory_id = 5", "missing from the change log: 5"),
         ("UPDATE counters SET entries = 7 WHERE kind = 'type'", "wrong count"),
         ("UPDATE memories SET message_seq = 77 WHERE id = 6", "message is gone: 6"),
-        ("DELETE FROM claims", "memories with wrong claims: "),
-        ("DELETE FROM claims WHERE memory_id = 21", "1 memories with wrong claims: 21"),
-        ("UPDATE claims SET slot = x'00' WHERE memory_id = 21", "1 memories with wrong claims: 21"),
+        ("DELETE FROM claims", "with wrong claims: "),
+        ("DELETE FROM claims WHERE memory_id = 21", "1 memory with wrong claims: 21"),
+        ("UPDATE claims SET slot = x'00' WHERE memory_id = 21", "1 memory with wrong claims: 21"),
     ],
 )
 def test_check_finds_damage_and_repair_fixes_it(

@@ -6,6 +6,7 @@ from typing import Final
 
 from sqlalchemy import text
 
+from memoranda.display import plural
 from memoranda.storage.base import ReadTransaction, Transaction
 from memoranda.storage.integrity import add_terms, damaged_memories, describe_claims, restore_claims
 
@@ -102,7 +103,7 @@ def repair_rows(tx: Transaction) -> list[str]:
             done.append(f"{count} {what}")
     renew_searches(tx)
     if count := add_terms(tx):
-        done.append(f"{count} memories given their terms again")
+        done.append(f"{plural(count, 'memory')} given their terms again")
     if count := restore_claims(tx):
-        done.append(f"{count} memories given their claims again")
+        done.append(f"{plural(count, 'memory')} given their claims again")
     return done

@@ -6,6 +6,7 @@ from typing import Final
 
 from sqlalchemy import text
 
+from memoranda.display import plural
 from memoranda.storage.integrity import add_terms, damaged_memories, describe_claims, restore_claims
 from memoranda.storage.long_text import unpack
 from memoranda.storage.sqlite.transaction import SQLiteTransaction
@@ -86,7 +87,7 @@ def repair_rows(tx: SQLiteTransaction) -> list[str]:
         if count := tx.execute(text(statement)).rowcount:
             done.append(f"{count} {what}")
     if count := add_terms(tx):
-        done.append(f"{count} memories given their terms again")
+        done.append(f"{plural(count, 'memory')} given their terms again")
     if count := restore_claims(tx):
-        done.append(f"{count} memories given their claims again")
+        done.append(f"{plural(count, 'memory')} given their claims again")
     return done

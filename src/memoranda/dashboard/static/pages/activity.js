@@ -67,18 +67,22 @@ function Executions({ round }) {
     setCursors([null]);
     setFilters({ ...filters, [name]: event.target.value.trim() || undefined });
   };
+  const filtered = Object.values(filters).some(Boolean);
+  // Without any record there is nothing to filter or to check.
+  const none = stats.data?.count === 0 && !filtered;
   const verify = async () => setChecked(await act(() => get("/v1/executions/verify"), null).catch(() => null));
-  return html`<${Card} title="Executions" aside=${html`<button class="button small" onClick=${verify}>
+  return html`<${Card} title="Executions" aside=${!none && html`<button class="button small" onClick=${verify}>
     <${Icon} name="shield" />Check the chain</button>`}>
     ${checked && html`<div class=${`notice ${checked.ok ? "good" : "bad"}`} role="status">
       <${Icon} name=${checked.ok ? "check" : "warning"} /><div><strong>
       ${checked.ok ? `The chain is whole: ${plural(checked.checked, "record")}.` : `Record ${checked.first_bad} is wrong.`}
       </strong>${checked.problem && html`<p>${checked.problem}</p>`}
       <p class="muted small mono">head ${clip(checked.head, 24)}</p></div></div>`}
-    <form class="filters flat" onSubmit=${(event) => event.preventDefault()}>
+    ${!none && html`<form class="filters flat" onSubmit=${(event) => event.preventDefault()}>
       <label>Agent<input onChange=${set("agent")} /></label><label>Workflow<input onChange=${set("workflow")} />
-      </label><label>Status<input onChange=${set("status")} placeholder="success" /></label></form>
+      </label><label>Status<input onChange=${set("status")} placeholder="success" /></label></form>`}
     <${Loaded} of=${stats} lines=${1}>${(data) =>
+      !none &&
       html`<p class="muted small">${plural(data.count, "execution")}${data.timed ? ` · median ${duration(data.median_ms)}, 95th percentile ${duration(data.p95_ms)}, longest ${duration(data.max_ms)}` : ""} ${Object.entries(
         data.by_status,
       )
@@ -103,7 +107,7 @@ function Executions({ round }) {
       <div class="actions pager">${cursors.length > 1 && html`<button class="button" onClick=${() => setCursors(cursors.slice(0, -1))}>
         <${Icon} name="back" />Newer</button>`}${data.next_cursor && html`<button class="button" onClick=${() => setCursors([...cursors, data.next_cursor])}>Older<${Icon} name="arrow" />
         </button>`}</div>`
-        : html`<${Empty} icon="runs" title="No executions">Records that agents save with <code>save_execution_record</code> appear here.<//>`}
+        : html`<${Empty} icon="runs" title=${filtered ? "No such execution" : "No executions"}>${filtered ? "No record matches these fields." : html`Records that agents save with <code>save_execution_record</code> appear here.`}<//>`}
           <//><//>`;
 }
 
