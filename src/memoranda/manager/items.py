@@ -25,7 +25,14 @@ from memoranda.items.base import (
 from memoranda.manager.recall import ManagerMethods
 from memoranda.text import clean_query, clean_text
 from memoranda.types import JSON, AnyUser
-from memoranda.validation import check_integer, check_limit, check_offset, check_optional_datetime, check_ttl
+from memoranda.validation import (
+    check_flag,
+    check_integer,
+    check_limit,
+    check_offset,
+    check_optional_datetime,
+    check_ttl,
+)
 
 if TYPE_CHECKING:
     from memoranda.items.items import PutOptions
@@ -112,7 +119,9 @@ class ItemMethods(ManagerMethods):
             agent, user, session: The owner of the item.
         """
         scope = self._scope(agent, user, session)
-        return self._components.items.get(scope, check_namespace(namespace), check_label(key), refresh=refresh)
+        return self._components.items.get(
+            scope, check_namespace(namespace), check_label(key), refresh=check_flag(refresh, "refresh")
+        )
 
     def delete_item(
         self,
@@ -172,7 +181,7 @@ class ItemMethods(ManagerMethods):
             check_order(order),
             check_limit(limit),
             check_offset(offset),
-            refresh=refresh,
+            refresh=check_flag(refresh, "refresh"),
         )
 
     def namespaces(

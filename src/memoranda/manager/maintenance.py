@@ -298,7 +298,7 @@ class UpkeepMethods(ManagerMethods):
         """
         from memoranda.storage.read import count_by_user
 
-        name = "" if after == "" else clean_text(after, "after")
+        name = "" if isinstance(after, str) and not after else clean_text(after, "after")
         most, now = check_limit(limit), self._components.clock()
         store = self._components.open().store
         return store.read(lambda tx: count_by_user(tx, self._tenant, most, name, now), tenant=self._tenant)
@@ -328,7 +328,7 @@ class UpkeepMethods(ManagerMethods):
     def _count_names(self, column: str, scope: Scope, limit: int, after: str) -> list[NameActivity]:
         from memoranda.storage.read import count_by_name
 
-        start = "" if after == "" else clean_text(after, "after")
+        start = "" if isinstance(after, str) and not after else clean_text(after, "after")
         most, now = check_limit(limit), self._components.clock()
         store = self._components.open().store
         return store.read(lambda tx: count_by_name(tx, column, scope, most, start, now), tenant=scope.tenant)
@@ -383,7 +383,7 @@ class BackupMethods(ManagerMethods):
         from memoranda.encryption import make_key
         from memoranda.transfer.export import back_up
 
-        target, progress = check_path(target, "target"), check_progress(progress)
+        target, progress, force = check_path(target, "target"), check_progress(progress), check_flag(force, "force")
         opened = self._components.open()
         made = back_up(opened.store, target, force=force, progress=progress, key=make_key(encryption_key))
         problem = opened.key.problem()
@@ -428,7 +428,7 @@ class BackupMethods(ManagerMethods):
         from memoranda.storage.base import encryption_key as key_of
         from memoranda.transfer.export import export_file
 
-        if plain and encryption_key is not None:
+        if check_flag(plain, "plain") and encryption_key is not None:
             raise InvalidInput("an export is plain or encrypted with a key: give plain or encryption_key, not both")
         store, scope = self._components.open().store, self._scope(agent, user, session)
         key = None if plain else make_key(encryption_key) or key_of(store)
@@ -456,7 +456,7 @@ class BackupMethods(ManagerMethods):
 
         source, progress = check_path(source, "source"), check_progress(progress)
         opened, components = self._components.open(), self._components
-        receipts = None if include_forgotten else components.receipts
+        receipts = None if check_flag(include_forgotten, "include_forgotten") else components.receipts
         key = make_key(encryption_key) or key_of(opened.store)
         return import_file(
             opened.store, opened.vectors, components.executions, self._tenant, source, receipts, progress, key

@@ -219,7 +219,7 @@ class MemoryMethods(RecallMethods):
             newest_first: Order by id from the largest to the smallest.
         """
         scope, start = self._scope(agent, user, session), check_cursor(after, "after")
-        filters = replace(make_filter(where, types), quarantined=bool(quarantined))
+        filters = replace(make_filter(where, types), quarantined=check_flag(quarantined, "quarantined"))
         return self._components.memories.page(
             scope,
             filters,
@@ -227,7 +227,7 @@ class MemoryMethods(RecallMethods):
             start,
             as_of=check_optional_datetime(as_of, "as_of"),
             known_at=check_optional_datetime(known_at, "known_at"),
-            newest_first=bool(newest_first),
+            newest_first=check_flag(newest_first, "newest_first"),
         )
 
     def release(

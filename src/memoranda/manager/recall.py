@@ -98,9 +98,9 @@ class RecallMethods(ManagerMethods):
             at=at,
             ttl=ttl,
         )
-        options = replace(options, keep_all=keep_all)
+        options = replace(options, keep_all=check_flag(keep_all, "keep_all"))
         return self._components.remember.remember(
-            content, options, idempotency_key, check_progress(progress), strict=strict
+            content, options, idempotency_key, check_progress(progress), strict=check_flag(strict, "strict")
         )
 
     def recall(
