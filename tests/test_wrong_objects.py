@@ -9,10 +9,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from sqlalchemy import func, select
 
-from memoranda import MemorandaError, MemoryManager
+from memoranda import InvalidType, MemorandaError, MemoryManager
 from memoranda.storage.schema import associations, changes, executions, memories, messages
 from memoranda.testing.fakes import HashEmbedder
 
@@ -59,6 +60,8 @@ WRONG: dict[str, object] = {
     "longest time": timedelta.max,
     "function": lambda: None,
     "long range": range(10_000),
+    "array": np.zeros(3),
+    "long text": "x" * 150_000,
 }
 
 
@@ -110,7 +113,7 @@ def outcome_of(call: Callable[[], object]) -> str:
     try:
         call()
     except MemorandaError as error:
-        return "refused" if len(str(error)) < 500 else f"an error of {len(str(error))} characters"
+        return "refused" if len(str(error)) < 2000 else f"an error of {len(str(error))} characters"
     except Exception as error:  # noqa: BLE001 - the test fails with it
         return repr(error)
     return "accepted"
@@ -134,3 +137,14 @@ def test_wrong_object_is_one_of_our_errors_and_changes_nothing(
             outcome = outcome_of(partial(call, **given | {name: wrong}))
             assert outcome in ("accepted", "refused"), f"{method}({name}={kind})"
             assert outcome == "accepted" or count_rows(manager) == before, f"{method}({name}={kind})"
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_switch_that_is_no_bool_is_refused(manager: MemoryManager, tmp_path: Path, method: str) -> None:
+    call, right = getattr(manager, method), right_arguments(tmp_path)
+    parameters = inspect.signature(call).parameters
+    given = {name: right[name] for name, each in parameters.items() if each.default is each.empty}
+    for name in [name for name, each in parameters.items() if each.annotation == "bool"]:
+        for wrong in ("no", 1, None, np.zeros(3)):
+            with pytest.raises(InvalidType, match=f"{name} must be True or False"):
+                call(**given | {name: wrong})

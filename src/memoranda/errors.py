@@ -28,10 +28,17 @@ PROBLEM_URN: Final = "urn:memoranda:"
 """In a response of the server, followed by the name of the error."""
 
 
+_LONGEST: Final = 2000
+
+
 class MemorandaError(Exception):
     """Base class of all errors of this package."""
 
     status = 500
+
+    def __str__(self) -> str:
+        text = super().__str__()  # it may name what the caller gave, however long that is
+        return text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]} … {text[-_LONGEST // 4 :]}"
 
     def public_message(self) -> str:
         """Return what a remote caller may read: the text of a server error may name files of the server."""

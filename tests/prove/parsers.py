@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,7 @@ from memoranda.recall.render import render_hits
 from memoranda.redaction import redact_secrets
 from memoranda.remember.echoes import EchoIndex
 from memoranda.remember.extraction import extract
+from memoranda.remember.new_memory import check_options, trust_of_text
 from memoranda.remember.poison import find_poison
 from memoranda.server import limits
 from memoranda.server.config import ServerConfig, is_loopback, strip_port
@@ -44,7 +45,7 @@ from memoranda.settings import _parse_settings
 from memoranda.storage.sqlite.store import path_from_url
 from memoranda.text import query_terms, sentence_spans
 from memoranda.transfer import chats, importing
-from memoranda.types import Hit, Memory, MemoryType
+from memoranda.types import Hit, Memory, MemoryType, Scope
 from memoranda.validation import check_datetime, copy_json, decode_json, make_filter
 from tests.prove.regime import Plan, Result, result
 from tests.unit.remember.samples import utterance
@@ -191,6 +192,10 @@ TARGETS: dict[str, Target] = {
         lambda text: parse_query(text, NOW, ("Ann", "Nora")), ["What did Ann say last week?", *SENTENCES]
     ),
     "extraction": Target(lambda text: extract([Message("user", text, name="Ann", timestamp=NOW)]), SENTENCES),
+    "trust": Target(
+        lambda text: trust_of_text(text, check_options(Scope("default"), NOW, timedelta(1))),
+        [*SENTENCES, "The user likes tea."],
+    ),
     "poison": Target(lambda text: find_poison(text, "tool"), SENTENCES),
     "secrets": Target(redact_secrets, SENTENCES),
     "echoes": Target(_echoes, SENTENCES),
@@ -232,7 +237,7 @@ def mutate_text(text: str, rng: random.Random) -> str:
         elif how == 3:
             text = text[:at] + chr(rng.choice([rng.randrange(128), rng.randrange(0x3000)])) + text[at + 1 :]
         elif how == 4:
-            text = text[:at] + rng.choice(TOKENS) * rng.choice([1, 3, 300]) + text[end:]
+            text = text[:at] + rng.choice(TOKENS) * rng.choice([1, 3, 300, 20_000]) + text[end:]
         elif how == 5:
             text = text[at:end] + text[:at]
         else:

@@ -14,7 +14,7 @@ import pytest
 from memoranda import MemoryManager, NotFound
 from memoranda.testing.fakes import HashEmbedder
 from tests.fake_clock import FakeClock
-from tests.prove import clocks, model, offline, parsers, soak
+from tests.prove import clocks, interrupts, model, offline, parsers, soak
 from tests.prove.regime import Plan
 from tests.prove.requests import Known
 
@@ -80,10 +80,10 @@ def test_interrupts_report_a_lost_write(tmp_path: Path, monkeypatch: pytest.Monk
     def lose(*_: object, **__: object) -> None:
         raise NotFound("gone")
 
-    with clocks.interrupted_store(tmp_path) as (broken, manager):
+    with interrupts.interrupted_store(tmp_path) as (broken, manager):
         monkeypatch.setattr(MemoryManager, "get", lose)
         violations: list[str] = []
-        came = clocks.interrupt_once(broken, manager, random.Random(1), 0, violations)
+        came = interrupts.interrupt_once(broken, manager, random.Random(1), 0, violations)
         assert any("lost" in violation for violation in violations)
         assert came in (1, 2)
 

@@ -98,7 +98,7 @@ def check_order(value: object) -> ItemOrder:
     """Check the order of items."""
     orders: tuple[ItemOrder, ...] = get_args(ItemOrder)
     for order in orders:
-        if value == order:
+        if isinstance(value, str) and value == order:
             return order
     raise InvalidInput(f"unknown order {shown(value)}: use one of {', '.join(orders)}")
 

@@ -43,7 +43,7 @@ class BackupMethods(ManagerMethods):
         from memoranda.encryption import make_key
         from memoranda.transfer.export import back_up
 
-        target, progress = check_path(target, "target"), check_progress(progress)
+        target, progress, force = check_path(target, "target"), check_progress(progress), check_flag(force, "force")
         opened = self._components.open()
         made = back_up(opened.store, target, force=force, progress=progress, key=make_key(encryption_key))
         problem = opened.key.problem()
@@ -90,7 +90,7 @@ class BackupMethods(ManagerMethods):
         from memoranda.storage.base import encryption_key as key_of
         from memoranda.transfer.export import export_file
 
-        if plain and encryption_key is not None:
+        if check_flag(plain, "plain") and encryption_key is not None:
             raise InvalidInput("an export is plain or encrypted with a key: give plain or encryption_key, not both")
         store, scope = self._components.open().store, self._scope(agent, user, session)
         key = None if plain else make_key(encryption_key) or key_of(store)
@@ -118,7 +118,7 @@ class BackupMethods(ManagerMethods):
 
         source, progress = check_path(source, "source"), check_progress(progress)
         opened, components = self._components.open(), self._components
-        receipts = None if include_forgotten else components.receipts
+        receipts = None if check_flag(include_forgotten, "include_forgotten") else components.receipts
         key = make_key(encryption_key) or key_of(opened.store)
         return import_file(
             opened.store, opened.vectors, components.executions, self._tenant, source, receipts, progress, key

@@ -15,6 +15,7 @@ from memoranda.records import ResultList
 from memoranda.text import clean_text
 from memoranda.types import JSON, Hit, MemoryType, Progress
 from memoranda.validation import (
+    check_flag,
     check_mapping,
     check_path,
     check_progress,
@@ -191,7 +192,11 @@ class WorkflowMethods(ManagerMethods):
 
         opened = self._components.open()
         return export_files(
-            opened.store, self._components.executions, self._tenant, check_path(folder, "folder"), plain=plain
+            opened.store,
+            self._components.executions,
+            self._tenant,
+            check_path(folder, "folder"),
+            plain=check_flag(plain, "plain"),
         )
 
     def import_files(self, folder: str | PathLike[str]) -> FileReport:

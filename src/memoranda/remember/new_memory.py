@@ -29,7 +29,8 @@ USER_SOURCES: Final = frozenset(("user", "user_input", "conversation", "chat", "
 """Sources that are the user's own word; any other source of a text is an agent's or a document's."""
 AGENT_SOURCES: Final = frozenset(("agent", "assistant", "note", "notes"))
 """Sources of an agent's own notes, as `save_to_memory` writes them."""
-_CLAUSE_START: Final = r"(?:^|[.!?:;,\n]|\b(?:that|seems)\b)[\s*•-]*(?:the\s+)?"
+# Not any number of blanks: from each of ten thousand line ends the rest of them would be read again.
+_CLAUSE_START: Final = r"(?:^|[.!?:;,\n]|\b(?:that|seems)\b)[\s*•-]{0,20}(?:the\s+)?"
 _USER: Final = re.compile(rf"{_CLAUSE_START}user(?:['’]s)?\s", re.I)
 _CLIENT: Final = re.compile(rf"{_CLAUSE_START}(?:customer|client|patient)(?:['’]s)?\s", re.I)
 _FIRST_PERSON: Final = re.compile(r"\b(?:i|me|my|mine|we|our)\b", re.I)

@@ -68,7 +68,7 @@ Content: TypeAlias = str | Message | Mapping[str, Any] | VendorMessage
 Extracted: TypeAlias = list[Candidate | Verdict]
 """What was found in one utterance, in order."""
 _COMMIT_SECONDS: Final = 0.05
-_SMALLEST_COMMIT: Final = 8
+_SMALLEST_COMMIT: Final = 2
 _NO_DIALOGUE: Final = DialogueContext()
 _NOT_ANSWERED: Final = "the model has not answered yet"
 _CLOCKS_DIFFER: Final = timedelta(minutes=1)

@@ -229,7 +229,7 @@ class SessionContext:
 
     def get_conversation_history(self, limit: int | None = None) -> list[SessionMessage]:
         """Return the newest messages of all agents, oldest first; all that are kept without a limit."""
-        count = None if limit in (None, 0) else check_integer(limit, "limit")
+        count = None if limit is None else check_integer(limit, "limit", minimum=0) or None
         with self._lock:
             self._ensure_open()
             messages = self._state.load_messages(count)
@@ -386,7 +386,7 @@ class Sessions:
         ]
 
     def history(self, workflow_id: str, limit: int | None) -> list[SessionMessage]:
-        count = None if limit in (None, 0) else check_integer(limit, "limit")
+        count = None if limit is None else check_integer(limit, "limit", minimum=0) or None
         return self._state(workflow_id).load_messages(count)
 
     def clear(self, workflow_id: str) -> bool:

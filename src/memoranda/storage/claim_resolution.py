@@ -258,10 +258,9 @@ def apply_endings(
         for position, claim in enumerate(claims_of(memory))
     ]
     claims = [with_start(claim, starts[n]) if n in starts else claim for n, claim in enumerate(claims)]
-    known = lifecycle.read_notes(tx, memory.id)
-    after = replace(memory, notes={**known, CLAIMS: claims})
     if claims == list(claims_of(memory)):
         return memory
+    after = replace(memory, notes={**lifecycle.read_notes(tx, memory.id), CLAIMS: claims})
     write_notes(tx, memory.id, after.notes)
     _associate_enders(tx, memory, after)
     if true_from(memory) != true_from(after):

@@ -94,7 +94,7 @@ def replay(made: Sequence[MadeClaim]) -> Resolution:
         newer = made[position]
         if newer.claim.operation == "retract" or result.endings[position] is not None:
             continue
-        for older in held.comparable(newer):
+        for older in held.comparable(position):
             relation = relate_made(made[older], newer)
             if relation == "end":
                 _end(result, made, older, position)
@@ -168,26 +168,31 @@ class _HeldClaims:
 
     def __init__(self, made: Sequence[MadeClaim]) -> None:
         self._made = made
+        self._values = [(fold_value(each.claim.value), each.claim.holds) for each in made]
         self._single: list[int] = []
-        self._by_value: dict[str, list[int]] = {}
+        self._by_value: dict[tuple[str, bool], list[int]] = {}
 
-    def comparable(self, newer: MadeClaim) -> list[int]:
-        """Return the claims of other memories that this one could repeat, end or follow, oldest first."""
-        found = set(self._by_value.get(fold_value(newer.claim.value), ()))
-        if newer.claim.replaces is not None:  # any value may be the one that it names
+    def comparable(self, newer: int) -> list[int]:
+        """Return the claims of other memories that this one could end, follow or contradict, oldest first.
+
+        One that says the same changes nothing, however often it was said.
+        """
+        (value, holds), claim = self._values[newer], self._made[newer].claim
+        found = set(self._by_value.get((value, not holds), ()))
+        if claim.replaces is not None:  # any value may be the one that it names
             found.update(n for same in self._by_value.values() for n in same)
-        elif newer.claim.single:
-            found.update(self._single if newer.claim.operation not in ("state", "event") else self._single[-_FOLLOWED:])
-        return [n for n in sorted(found) if self._made[n].memory != newer.memory]
+        elif claim.single:
+            found.update(self._single if claim.operation not in ("state", "event") else self._single[-_FOLLOWED:])
+        memory = self._made[newer].memory
+        return [n for n in sorted(found) if self._values[n] != (value, holds) and self._made[n].memory != memory]
 
     def add(self, position: int) -> None:
-        claim = self._made[position].claim
-        self._by_value.setdefault(fold_value(claim.value), []).append(position)
-        if claim.single:
+        self._by_value.setdefault(self._values[position], []).append(position)
+        if self._made[position].claim.single:
             self._single.append(position)
 
     def remove(self, position: int) -> None:
-        self._by_value[fold_value(self._made[position].claim.value)].remove(position)
+        self._by_value[self._values[position]].remove(position)
         if position in self._single:
             self._single.remove(position)
 

@@ -6,6 +6,7 @@ from itertools import permutations
 
 import pytest
 
+from memoranda.storage import supersession
 from memoranda.storage.claims import Claim, Operation
 from memoranda.storage.supersession import Ending, MadeClaim, fold_value, names_value, relate, replay
 
@@ -225,3 +226,12 @@ class TestVoices:
     def test_nobody_takes_back_the_words_of_another(self) -> None:
         back = claim("Berlin", JUNE, "retract", holds=False)
         assert replay([MadeClaim(1, BERLIN, "ana"), MadeClaim(2, back, "bob")]).endings == [None, None]
+
+
+def test_value_that_was_said_a_thousand_times_is_compared_with_none_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[MadeClaim] = []
+    monkeypatch.setattr(supersession, "relate_made", lambda older, _: compared.append(older) or "none")
+    made = [MadeClaim(n, claim("Oslo", MAY + timedelta(days=n), "update")) for n in range(1000)]
+    assert replay(made).endings == [None] * 1000
+    replay([*made, MadeClaim(1000, claim("Rome", MAY + timedelta(days=1000), "update"))])
+    assert compared == made
