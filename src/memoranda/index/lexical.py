@@ -80,15 +80,19 @@ class Postings:
 
     def add(self, id: int, terms: Sequence[str]) -> None:
         """Add a text by its terms, replace the text of a known id."""
-        self.remove([id])
+        self.add_all([id], [terms])
+
+    def add_all(self, ids: Sequence[int], texts: Sequence[Sequence[str]]) -> None:
+        """Add texts by their terms, replace the texts of known ids; ids must be unique."""
+        self.remove(ids)
         self._clear_cache()
-        number = self._append(id, len(terms))
         occurrences = self._occurrences
-        for term in terms:
-            found = occurrences.get(term)
-            if found is None:
-                found = occurrences[term] = array("i")
-            found.append(number)
+        for number, terms in enumerate(texts, start=self._append(ids, [len(terms) for terms in texts])):
+            for term in terms:
+                found = occurrences.get(term)
+                if found is None:
+                    found = occurrences[term] = array("i")
+                found.append(number)
 
     def remove(self, ids: Iterable[int]) -> int:
         """Remove the known ones of these ids, and return how many they were."""
@@ -193,16 +197,17 @@ class Postings:
         self._counts_cache.clear()
         self._cached_bytes = 0
 
-    def _append(self, id: int, length: int) -> int:
+    def _append(self, ids: Sequence[int], lengths: Sequence[int]) -> int:
+        """Append texts, and return the number of the first."""
         self._last_visible = None
-        number = self._size
-        self._ids, self._lengths = grow_array(self._ids, number + 1), grow_array(self._lengths, number + 1)
-        self._live = grow_array(self._live, number + 1)
-        self._ids[number], self._lengths[number], self._live[number] = id, length, True
-        self._numbers[id] = number
-        self._size += 1
-        self._total += length
-        return number
+        start, end = self._size, self._size + len(ids)
+        self._ids, self._lengths = grow_array(self._ids, end), grow_array(self._lengths, end)
+        self._live = grow_array(self._live, end)
+        self._ids[start:end], self._lengths[start:end], self._live[start:end] = ids, lengths, True
+        self._numbers.update(zip(ids, range(start, end), strict=True))
+        self._size = end
+        self._total += sum(lengths)
+        return start
 
     def _compact(self) -> None:
         live = self._live[: self._size]

@@ -165,8 +165,7 @@ class Partition:
         if not new_rows:
             return
         self._put_vectors(new_rows)
-        for row in new_rows:
-            self.postings.add(row.id, row.terms.split())
+        self.postings.add_all([row.id for row in new_rows], [row.terms.split() for row in new_rows])
         positions = self._table.claim(np.array([row.id for row in new_rows], dtype=np.int64))
         self._columns = grow_array(self._columns, self._table.size)
         self._columns[positions] = np.array([self._encode(row) for row in new_rows], dtype=_ROW)

@@ -60,10 +60,10 @@ class StoredPostings(Postings):
         self._read_counts(terms)
         return super().held(terms)
 
-    def add(self, id: int, terms: Sequence[str]) -> None:
-        self.remove([id])
-        self._append(id, len(terms))
-        new = set(terms)
+    def add_all(self, ids: Sequence[int], texts: Sequence[Sequence[str]]) -> None:
+        self.remove(ids)
+        self._append(ids, [len(terms) for terms in texts])
+        new = {term for terms in texts for term in terms}
         for term in [term for term in self._counts_cache if not new.isdisjoint(term.split(OR))]:
             self._cached_bytes -= sum(each.nbytes for each in self._counts_cache.pop(term))
 

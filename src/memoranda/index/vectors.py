@@ -45,8 +45,12 @@ class VectorTable:
 
     def put(self, ids: IntArray, vectors: FloatArray) -> IntArray:
         """Write one vector per id, and return the positions whose vector has changed."""
+        known = self.table.size
         positions = self.table.claim(ids)
         self._matrix = grow_array(self._matrix, self.table.size)
+        if known == 0:  # there is nothing to compare with, as when a partition is loaded
+            self._matrix[positions] = vectors
+            return positions
         differs = np.any(self._matrix[positions] != vectors, axis=1)
         self._matrix[positions[differs]] = vectors[differs]
         return positions[differs]

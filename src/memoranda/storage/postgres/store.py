@@ -78,6 +78,7 @@ _FORGET_COMMITS: Final = 256
 """After so many commits a process deletes the marks of old ones."""
 _FEW: Final = 64
 """Up to so many rows are read in one round trip, as text; more of them in binary form, which is faster to read."""
+_PAGE: Final = 1000
 _META: Final = "SELECT value FROM meta WHERE key = %s"
 _SIZE: Final = "SELECT pg_database_size(current_database())"
 
@@ -140,7 +141,9 @@ class PostgresStore:
             yield from map(index_row, self._ask(key.tenant, select_index_rows(key, ids, generation))[0])
             return
         with self._connections.reading(key.tenant) as connection, driver_of(connection).cursor(binary=True) as cursor:
-            yield from map(index_row, cursor.execute(*select_index_rows(key, ids, generation)))
+            cursor.execute(*select_index_rows(key, ids, generation))
+            while rows := cursor.fetchmany(_PAGE):
+                yield from map(index_row, rows)
 
     def open_search(self, key: PartitionKey, generation: int) -> OwnerSearch | None:
         if key.user is ANY or (dimension := self._searched_dimension(generation)) is None:

@@ -76,7 +76,7 @@ SET_NEXT_ID: Final = text("SELECT setval(pg_get_serial_sequence(:name, :key), :n
 class PostgresTransaction:
     """A `Transaction` on one connection."""
 
-    __slots__ = ("_connection", "at", "driver", "execute", "scalars")
+    __slots__ = ("_connection", "_entered", "at", "driver", "execute", "scalars")
 
     def __init__(self, connection: Connection, at: int = 0) -> None:
         self._connection = connection
@@ -84,6 +84,7 @@ class PostgresTransaction:
         self.scalars = connection.scalars
         self.driver: Any = driver_of(connection)
         self.at = at
+        self._entered: Tenant = None
 
     def insert_rows(self, table: Table, columns: tuple[str, ...], rows: Sequence[tuple[Any, ...]]) -> None:
         if table is changes:
@@ -109,11 +110,15 @@ class PostgresTransaction:
 
     def enter(self, tenant: Tenant) -> None:
         """Let the following statements see the rows of this tenant."""
-        set_local(self.driver, tenant_settings(tenant))
+        if tenant != self._entered:
+            set_local(self.driver, tenant_settings(tenant))
+            self._entered = tenant
 
     def lock(self, owners: Sequence[Owner] | None, settings: Mapping[str, str]) -> None:
         """Wait until no other transaction writes for these owners, or for any when None."""
-        set_local(self.driver, {**settings, **tenant_settings(ANY)})
+        tenants = {tenant for tenant, _ in owners or ()}
+        self._entered = tenants.pop() if len(tenants) == 1 else ANY
+        set_local(self.driver, {**settings, **tenant_settings(self._entered)})
         if owners is None:
             self.driver.execute(f"SELECT pg_advisory_xact_lock({_LOCK})")
             return
