@@ -3,9 +3,10 @@
     python benchmarks/large_store.py --memories 1000000 --users 10000 --largest 300000
 
 Prints for each store the time to open it, the first and the median search of a user (and the time of the processor for
-one, which a busy machine does not change), the same for the one user who has `largest` memories, the memory of the process, and the time of a backup or dump. The small store has 10,000 memories of
-users of the same size. Texts are random, and vectors are made from a hash: no model is measured. To fill a store
-sooner, texts are not searched for secrets and for orders to a model, which takes longer than to store them.
+one, which a busy machine does not change), the same for the one user who has `largest` memories, the memory of the
+process, and the time of a backup or dump. The small store has 10,000 memories of users of the same size. Texts are
+random, and vectors are made from a hash: no model is measured. To fill a store sooner, texts are not searched for
+secrets and for orders to a model, which takes longer than to store them.
 """
 
 from __future__ import annotations
