@@ -34,8 +34,12 @@ def test_copy_moves_a_file_to_a_server_and_back(url: str, monkeypatch: pytest.Mo
     monkeypatch.setenv("MEMORY_AUDIT_KEY", "a key for the tests of commands")
     listed = run("list", "-u", "ada", "--db", url)
     assert sorted(each["content"] for each in listed) == ["The boat is blue", "The goat is white"]
+    run("forget", str(listed[0]["id"]), "-u", "ada", "--yes", "--db", url)
     run("copy", owner, "b.db")
-    assert len(run("list", "-u", "ada", "--db", "b.db")) == 2
+    monkeypatch.delenv("MEMORY_AUDIT_KEY")
+    assert len(run("list", "-u", "ada", "--db", "b.db")) == 1
+    assert run("check", "--db", "b.db")["problems"] == []  # the key of the receipt came along
+    assert "until they age out" in str(run("receipts", run("receipts", "--db", "b.db")[0]["id"], "--db", "b.db"))
     assert "no database" in run("copy", "missing.db", owner, code=3)
 
 

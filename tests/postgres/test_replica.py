@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 
 import psycopg
 import pytest
@@ -133,3 +133,21 @@ def test_standby_of_another_database_is_refused(url: str, server: PostgresServer
         time.sleep(0.05)
     with pytest.raises(Incompatible, match="no standby of"):
         open_store(url, read_url=there)
+
+
+def test_process_starts_while_its_standby_is_away(
+    url: str, read_url: str, standby: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replica, "_AWAY_SECONDS", 0.0)
+    config = MemoryConfig(db_url=url, read_url=read_url, audit_key=AUDIT_KEY)
+    standby.stop()
+    with closing(MemoryManager(config, embedder=HashEmbedder(64))) as manager:
+        try:
+            store = manager._components.open().store  # opened here
+            manager.add_memory("The boat is blue", user="ada")
+            assert isinstance(store, replica.ReplicatedStore)
+            assert len(manager.list_memories(user="ada")) == 1
+        finally:
+            standby.start(log="standby.log")
+        assert len(manager.list_memories(user="ada")) == 1
+        assert store._standby is not None

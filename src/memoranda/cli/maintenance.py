@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Annotated, Final, cast
 
@@ -83,6 +84,7 @@ def copy(
     """
     from memoranda.settings import encryption_key
     from memoranda.storage import database_file, open_store
+    from memoranda.storage.database_key import copy_key
     from memoranda.transfer.copying import copy_store
 
     file = database_file(source)
@@ -96,8 +98,19 @@ def copy(
         progress_bar("Copying", options.as_json) as progress,
     ):
         report = copy_store(first, second, progress)
+        has_key = copy_key(first, second, options.config.audit_key)
     summary = f"{plural(sum(report.rows.values()), 'row')} compared, {report.written:,} written: the copy is complete"
-    print_result(report, options.as_json, message(summary))
+    print_result(report, options.as_json, message(f"{summary}{'' if has_key else _describe_key(file)}"))
+
+
+def _describe_key(source: Path | None) -> str:
+    """Return how the copy gets the key of its source; nothing when the source has none yet."""
+    if source is None:
+        return "; set MEMORY_AUDIT_KEY for it to that of the source"
+    from memoranda.storage.base import key_file
+
+    key = key_file(source)
+    return f"; use it with MEMORY_AUDIT_KEY=key:$(cat {key})" if key.exists() else ""
 
 
 def stats(options: CommandOptions) -> None:

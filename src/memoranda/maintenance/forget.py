@@ -50,6 +50,8 @@ _OUTSIDE: Final = (
 )
 """The places that this store cannot reach."""
 _VALUES: Final = "short-term values"
+_REWRITTEN: Final = "rewritten without them, and its log emptied"
+_DELETED: Final = "deleted; the server's log, replicas and backups keep the bytes until they age out"
 _LEFT_UNDONE: Final = "not cleaned yet (a reader of old pages, a full disk): the next start or upkeep finishes the work"
 _MEMORY = memories.c
 _MESSAGE = messages.c
@@ -266,7 +268,7 @@ class MemoryEraser:
             logger.warning("erased bytes are still in the files: %s", error)
             return _file_places("pending", _LEFT_UNDONE)
         if done:
-            return _file_places("erased", "rewritten without them, and its log emptied")
+            return _file_places("erased", _REWRITTEN if self._store.path is not None else _DELETED)
         return _file_places("pending", _LEFT_UNDONE, index="erased")
 
     def _clear_values(self, target: ErasureTarget) -> StoreReceipt:

@@ -141,6 +141,28 @@ def read_key_file(path: Path, keys: Sequence[EncryptionKey]) -> bytes:
     return key
 
 
+def copy_key(source: Store, target: Store, text: str | None) -> bool:
+    """Give a copied file the key that the rows of its source were signed with; return whether it has one now.
+
+    Args:
+        source: The store that was copied.
+        target: The copy.
+        text: The audit key in the settings, which is that of a source on a server.
+    """
+    if target.path is None:
+        return False
+    file = key_file(target.path)
+    if not file.exists():
+        if text is not None:
+            key = _key_of(text)
+        elif source.path is not None and key_file(source.path).exists():
+            key = read_key_file(key_file(source.path), file_keys(source))
+        else:
+            return False
+        write_key_file(file, key, None if encryption_key(target) is None else file_keys(target)[0])
+    return True
+
+
 def write_key_file(path: Path, key: bytes, file_key: EncryptionKey | None) -> None:
     """Replace the file, encrypted unless `file_key` is None."""
     with atomic_replace(path, database=True) as temporary:

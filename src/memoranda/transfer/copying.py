@@ -64,9 +64,9 @@ def copy_store(source: Store, target: Store, progress: Progress | None = None) -
                 done += compared
                 if progress is not None:
                     progress(min(done, total), total)
-        changed = sum(walk.written for walk in counts.values()) + _copy_counts(source, target)
+        changed = sum(walk.written for walk in counts.values())
         written += changed
-        if not changed:
+        if not changed + _copy_counts(source, target):
             target.finish_copy(source.next_ids())
             return CopyReport({name: walk.rows for name, walk in counts.items()}, written)
     raise Conflict("others write to the source while it is copied: stop them, then run the same copy again")

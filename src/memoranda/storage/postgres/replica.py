@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from sqlalchemy import Connection, event
@@ -50,6 +51,10 @@ class StandbyStore(PostgresStore):
 
     connection_class = StandbyConnections
 
+    @property
+    def where(self) -> str:
+        return self._connections.where
+
     def has_replayed(self, position: str) -> bool:
         """Return whether it has everything that the primary had written up to a position of its log."""
         in_recovery, replayed = self._fetch(None, lambda driver: driver.execute(_HAS_REPLAYED, (position,)).fetchone())
@@ -77,14 +82,15 @@ class ReplicatedStore(PostgresStore):
             raise InvalidInput("the URL for reads names several servers, which are not equally far: name one")
         super().__init__(url, durability=durability, clock=clock)
         self._ask_again_at = 0.0
+        self._standby: StandbyStore | None = None
+        self._open_standby = partial(StandbyStore, read_url, durability=durability, clock=clock)
         try:
-            self._standby = StandbyStore(read_url, durability=durability, clock=clock)
+            self._find_standby()
+        except Unavailable:  # the primary answers alone until it is there
+            self._leave_alone()
         except BaseException:
             self.close()
             raise
-        if self._standby.id != self.id:
-            self.close()
-            raise Incompatible(f"{parse_url(read_url).shown} is no standby of {self._connections.where}")
 
     def read(self, work: Callable[[ReadTransaction], R], *, tenant: Tenant = None) -> R:
         return self._answer(lambda store: PostgresStore.read(store, work, tenant=tenant))
@@ -104,9 +110,17 @@ class ReplicatedStore(PostgresStore):
 
     def close(self) -> None:
         super().close()
-        standby = getattr(self, "_standby", None)
-        if standby is not None:
-            standby.close()
+        if self._standby is not None:
+            self._standby.close()
+
+    def _find_standby(self) -> StandbyStore:
+        if self._standby is None:
+            standby = self._open_standby()
+            if standby.id != self.id:
+                standby.close()
+                raise Incompatible(f"{standby.where} is no standby of {self._connections.where}")
+            self._standby = standby
+        return self._standby
 
     def _answer(self, ask: Callable[[PostgresStore], R]) -> R:
         store = self._choose()
@@ -123,12 +137,13 @@ class ReplicatedStore(PostgresStore):
         position = self._fetch(None, lambda driver: driver.execute(_POSITION).fetchone()[0])
         deadline = time.monotonic() + _WAIT_SECONDS
         with suppress(Unavailable):
-            while not self._standby.has_replayed(position):
+            standby = self._find_standby()
+            while not standby.has_replayed(position):
                 if time.monotonic() > deadline:
                     self._leave_alone()
                     return self
                 time.sleep(_POLL_SECONDS)
-            return self._standby
+            return standby
         self._leave_alone()
         return self
 
