@@ -22,8 +22,7 @@ from memoranda.items.base import (
     check_values,
     make_item_filter,
 )
-from memoranda.manager.recall import ManagerMethods
-from memoranda.messages.message import as_text
+from memoranda.manager.recall import ManagerMethods, as_text
 from memoranda.records import ResultList
 from memoranda.text import clean_query, clean_text
 from memoranda.types import JSON, AnyUser

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from memoranda.entries import name_source
 from memoranda.errors import InvalidInput, InvalidType
-from memoranda.manager.recall import RecallMethods
-from memoranda.messages.message import as_text
+from memoranda.manager.recall import RecallMethods, as_text
 from memoranda.records import ResultList
 from memoranda.text import clean_text
 from memoranda.types import JSON, AnyUser, Association, Hit, Memory, MemoryType, Progress, Related

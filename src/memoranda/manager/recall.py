@@ -11,7 +11,6 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from memoranda.messages.message import as_text
 from memoranda.recalls import Replay
 from memoranda.text import clean_text
 from memoranda.types import JSON, AnyUser, ArmScore, MemoryType, Outcomes, Progress, Recall, Scope, WhyNot
@@ -31,6 +30,15 @@ if TYPE_CHECKING:
     from memoranda.recalls import Context
     from memoranda.remember.new_memory import WriteOptions
     from memoranda.remember.pipeline import Content
+
+
+def as_text(value: object, name: str = "content") -> str:
+    """Return a text, or the text of a message that stands for it."""
+    if isinstance(value, str):
+        return value
+    from memoranda.messages import message
+
+    return message.as_text(value, name)
 
 
 class ManagerMethods:

@@ -47,6 +47,7 @@ def test_importing_the_manager_loads_no_heavy_module() -> None:
         "caches",
         "display",
         "encryption",
+        "entries",
         "errors",
         "items",
         "items.base",
