@@ -268,7 +268,9 @@ def names_person(what: str) -> bool:
 
 def may_be_several(what: str) -> bool:
     """Return whether somebody may have a new one of these and keep the old one."""
-    return normal_noun(what).rpartition(" ")[2] in _MAYBE_SEVERAL
+    noun = normal_noun(what).rpartition(" ")[2]
+    # "My dog is now called Rex" renames it, "my new dog is called Rex" is about another one.
+    return noun in _MAYBE_SEVERAL or (noun in _SEVERAL and not what.casefold().startswith(noun))
 
 
 def may_be_quality(what: str, said: str, reading: Reading) -> bool:

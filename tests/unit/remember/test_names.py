@@ -64,6 +64,13 @@ def test_name_of_a_relative_is_their_name(manager: MemoryManager) -> None:
     assert names(manager) == {"name": "Ilse"}
 
 
+@pytest.mark.parametrize("whose", ["My new dog", "Our second dog", "My other dog"])
+def test_name_of_another_animal_leaves_the_first(manager: MemoryManager, whose: str) -> None:
+    first = say(manager, "My dog is called Odin.", 0)
+    say(manager, f"{whose} is now called Thor.", 9)
+    assert ended_by(manager, first) is None
+
+
 @pytest.mark.parametrize("words", ["I handed in my notice at Fiat.", "I gave notice at Fiat yesterday."])
 def test_notice_leaves_the_job_for_now(manager: MemoryManager, words: str) -> None:
     job = say(manager, "I work at Fiat.", 0)
