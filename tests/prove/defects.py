@@ -93,7 +93,7 @@ DEFECTS: Final = (
     Defect("restore renames the database away", "faults", "storage/sqlite/backup.py",
            "            _link_or_copy(file, name)\n", "            file.rename(name)\n"),
     Defect("text not compared with its hash", "damage", _ROWS,
-           "if content_hash(memory.content) != row[22]:", "if False:"),
+           "if not is_intact:", "if False:"),
     Defect("log without its database opens as new", "damage", _CONNECTIONS,
            "    if _size(log):\n", "    if False:\n"),
     Defect("file not compacted after a forget", "canaries", "storage/sqlite/store.py",
