@@ -93,7 +93,7 @@ DEFECTS: Final = (
     Defect("restore renames the database away", "faults", "storage/sqlite/backup.py",
            "            _link_or_copy(file, name)\n", "            file.rename(name)\n"),
     Defect("text not compared with its hash", "damage", _ROWS,
-           "if content_hash(memory.content) != row[22]:", "if False:"),
+           "if not is_intact:", "if False:"),
     Defect("deleted log is not noticed", "damage", "storage/sqlite/store.py",
            "        if lost <= 0:\n", "        if True:\n"),
     Defect("readers wait on a condition", "interrupts", _CONNECTIONS,

@@ -32,7 +32,9 @@ _NO_EVIDENCE: Final = -9.0
 _HOPELESS: Final = -3.0
 """Evidence below this says that no rule needs to be tried."""
 _MARK: Final = re.compile(
-    r"[<>{}\[\]#|=]|:[^\n]*\n|://|/\w|\w_\w|\b(?:obey|override|confirmations?|approvals?|passwords?)\b", re.I
+    r"[<>{}\[\]#|=]|:[^\n]*\n|://|/\w|\w_\w"
+    r"|\b(?:obey|override|confirmations?|approvals?|passwords?|(?:some|any)(?:one|body) asks)\b",
+    re.I,
 )
 """What marks of prompts and calls are written with, and words of rules that are seldom in a model's features."""
 _MOST: Final = 2.0

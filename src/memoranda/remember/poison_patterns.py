@@ -73,6 +73,17 @@ SIGNS: Final = (
         "override",
     ),
     make_sign(
+        "when asked", 0.4, 1.0,
+        rf"\b(?:when(?:ever)?|any ?time|every time|each time|if) (?:someone|anyone|somebody|anybody|people|an? (?:user|customer|visitor)) {_ASKS}\b~, ?"
+        r"(?:always |just |only )?(?:say|tell|claim|reply|answer|insist|state)\b",
+        "when time if",
+    ),
+    make_sign(
+        "commands", 0.7, 1.0,
+        rf"{START}(?:run|execute|start|launch)~\b(?:curl|wget|bash|powershell)\b~\b(?:whenever|every time|each time|before|when) you\b",
+        "run execute start launch",
+    ),
+    make_sign(
         "unchecked", 0.6, 1.0,
         rf"{START}(?:disable|skip|turn off|switch off|remove|bypass|suppress)~\b(?:confirmations?|approvals?|verifications?|two-factor|2fa)\b~\b(?:payments?|transfers?|purchases?|orders?|transactions?)\b",
         "disable skip turn switch remove bypass suppress", own_wish=True,
