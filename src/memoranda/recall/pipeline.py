@@ -358,8 +358,11 @@ class RecallPipeline:
         allowed: NDArray[np.bool_] | None,
         vector: QueryVector | None,
     ) -> Ranking:
-        """Rank again with the best sentence of each of the first turns, where the embedder gives sentences."""
-        if vector is None or find_sentence_embedder(self._vectors.embedder) is None:
+        """Rank again with the best sentence of each of the first turns, where the embedder gives sentences.
+
+        Not in mode "best", whose model reads the sentences themselves: it gained nothing there.
+        """
+        if vector is None or query.mode == "best" or find_sentence_embedder(self._vectors.embedder) is None:
             return ranking
         rows = ranking.best(_BY_SENTENCE, allowed)
         ids = ranking.candidates.ids[rows[ranking.candidates.dialogue[rows] > 0]].tolist()

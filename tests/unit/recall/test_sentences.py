@@ -13,7 +13,9 @@ from memoranda import MemoryManager, Message
 from memoranda.embedding.base import pack_sentences, unpack_sentences
 from memoranda.embedding.model import EmbeddingModel
 from memoranda.errors import Incompatible, InvalidInput
+from memoranda.recall import pipeline
 from memoranda.recall.arms import Arm, with_best_sentences
+from memoranda.recall.rerank import Reranking
 from memoranda.testing.contracts import unit_rows
 from memoranda.testing.fakes import HashEmbedder
 from memoranda.text import split_sentences
@@ -79,6 +81,22 @@ def test_sentence_about_the_question_counts_more_than_the_turn_around_it(
             gains.append(_dense(manager, "We adopted a greyhound", HIDDEN))
     assert (gains[1] > gains[0] + 0.5) == gain
     assert gain or gains[1] == pytest.approx(gains[0])
+
+
+def test_sentences_are_not_compared_in_mode_best(memory: MemoryManager, monkeypatch: pytest.MonkeyPatch) -> None:
+    memory.remember([Message("user", HIDDEN, name="Ann"), Message("user", SHORT, name="Ben")], user="ann", session="s")
+    ranked: list[object] = []
+
+    def rank_again(ranking: object, *_: object) -> object:
+        ranked.append(ranking)
+        return ranking
+
+    monkeypatch.setattr(pipeline, "rank_by_sentences", rank_again)
+    monkeypatch.setattr(Reranking, "rerank", lambda *arguments: arguments[5])
+    assert len(memory.recall("We adopted a greyhound", user="ann", mode="best")) == 2
+    assert ranked == []
+    memory.recall("We adopted a greyhound", user="ann")
+    assert len(ranked) == 1
 
 
 def test_text_of_one_sentence_has_no_further_vectors(memory: MemoryManager, path: Path) -> None:
