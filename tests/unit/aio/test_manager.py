@@ -43,7 +43,7 @@ async def test_memory_is_added_found_and_deleted(tmp_path: Path) -> None:
     async with AsyncMemoryManager(f"sqlite:///{tmp_path}/a.db", embedder=HashEmbedder(64)) as manager:
         memory = await manager.add_memory("Ann likes tea", "semantic")
         found = await manager.search_memory("tea", "semantic", limit=5)
-        assert [hit.memory for hit in found] == [memory]
+        assert [hit.id for hit in found] == [memory.id]
         assert await manager.delete(memory.id) == 1
 
 
