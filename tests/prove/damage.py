@@ -241,10 +241,11 @@ def _make_store(folder: Path) -> None:
 
 
 def _fill(manager: MemoryManager) -> None:
+    # First, since it empties the log: what comes after is in the log alone.
+    manager.forget(manager.add_memory("gone", user="ben").id, user="ben")
+    manager.save_execution_record("ana", {"status": "done"})
     for user in USERS:
         manager.add_memories(TEXTS[user], metadata={"of": user}, user=user)
-    manager.save_execution_record("ana", {"status": "done"})
-    manager.forget(manager.add_memory("gone", user="ben").id, user="ben")
 
 
 def _change_page_size(path: Path, size: int) -> None:

@@ -24,10 +24,7 @@ PROGRAMS = (
     ("memoranda.cli.main", "add", "Nora is allergic to walnuts.", "--db", "{folder}/m.db"),
     ("memoranda.cli.main", "recall", "What must Nora not eat?", "--db", "{folder}/m.db"),
 )
-SHORT = (
-    "tests/unit/embedding/test_cross_encoder.py", "tests/unit/dates", "tests/unit/recall/test_render.py",
-    "tests/unit/client/test_imports.py", "tests/unit/mcp",
-)  # fmt: skip
+SHORT = ("tests/unit/dates", "tests/unit/recall/test_render.py", "tests/unit/client/test_imports.py", "tests/unit/mcp")
 PARTS = tuple(f"tests/unit/{name.name}" for name in sorted((ROOT / "tests/unit").iterdir()) if name.is_dir())
 LONG = 1000
 """Tests from which all parts run."""
