@@ -177,7 +177,7 @@ def select_index_rows(key: PartitionKey, ids: IntArray | None, generation: int |
         values.append(stored_name(key.user))
     if ids is not None:
         statement += " AND memories.id = ANY(%s::bigint[])"
-        values.append(ids.tolist())
+        values.append(_array(ids.tolist()))
     return f"{statement} ORDER BY memories.id", values
 
 
@@ -199,7 +199,12 @@ def generation_from(rows: Sequence[Row]) -> Generation | None:
 def select_memories(scope: Scope, ids: Sequence[int]) -> Statement:
     """Return the statement that every recall runs."""
     columns = scope_columns(scope)
-    return _select_by_ids(tuple(columns)), [*columns.values(), list(ids)]
+    return _select_by_ids(tuple(columns)), [*columns.values(), _array(ids)]
+
+
+def _array(ids: Sequence[int]) -> str:
+    """Return ids as the server reads an array; the driver takes longer to write a list."""
+    return f"{{{','.join(map(str, ids))}}}"
 
 
 def memories_from(rows: Sequence[Row], ids: Sequence[int]) -> list[Memory | None]:
