@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from memoranda import ANY, Conflict, Incompatible, InvalidInput, InvalidType, Memory, MemoryManager
+from memoranda import ANY, Conflict, EncryptionKeyError, Incompatible, InvalidInput, InvalidType, Memory, MemoryManager
 from memoranda.testing.fakes import HashEmbedder
+from memoranda.transfer.archive import is_archive
 from tests.fake_clock import FakeClock
 
 YEAR = timedelta(days=365)
@@ -173,3 +174,21 @@ def test_wrong_arguments_are_refused_and_change_nothing(memory: MemoryManager, t
     (tmp_path / "a.zst").write_bytes(content[:-9])
     with pytest.raises(Incompatible):
         memory.restore_from(tmp_path / "a.zst")
+
+
+def test_encrypted_archive_needs_its_key(memory: MemoryManager, tmp_path: Path) -> None:
+    said = memory.add_memory("Ann drinks tea", user="ann")
+    report = memory.archive_to(tmp_path / "a.zst", remove=True, encryption_key="a passphrase for archives")
+    assert (report.encrypted, is_archive(tmp_path / "a.zst")) == (True, True)
+    with pytest.raises(EncryptionKeyError):
+        memory.restore_from(tmp_path / "a.zst")
+    assert memory.restore_from(tmp_path / "a.zst", encryption_key="a passphrase for archives").memories == 1
+    assert memory.get(said.id, user="ann").content == "Ann drinks tea"
+
+
+def test_value_that_was_saved_again_stays_the_new_one(memory: MemoryManager, tmp_path: Path) -> None:
+    memory.save("writer", "plan", {"v": 1}, "long_term")
+    memory.archive_to(tmp_path / "a.zst", remove=True)
+    memory.save("writer", "plan", {"v": 2}, "long_term")
+    assert memory.restore_from(tmp_path / "a.zst").known == 1
+    assert memory.retrieve("writer", "plan", "long_term") == {"v": 2}
