@@ -277,9 +277,8 @@ class RecallPipeline:
         """Return the partition as this process knows it, if it did not change lately and asking takes a round trip."""
         if self._remote is None or not query.text:
             return None
-        return self._partitions.get_settled(
-            PartitionKey(query.scope.tenant, query.scope.user), self._vectors.last_generation
-        )
+        key = PartitionKey(query.scope.tenant, query.scope.user)
+        return self._partitions.get_settled(key, self._vectors.last_generation)
 
     @staticmethod
     def _parse(query: RecallQuery, partition: Partition) -> ParsedQuery:
@@ -291,9 +290,8 @@ class RecallPipeline:
     def _embed(self, query: RecallQuery, parsed: ParsedQuery, degraded: list[str]) -> QueryVector | None:
         """Return the vector of the question; None without an embedder, or with a neural one in mode "fast"."""
         embedder = self._vectors.embedder
-        if embedder is None or parsed.embedded is None:
-            return None
-        if query.mode == "fast" and embedder.identity.provider != STATIC:
+        runs = embedder is not None and (query.mode != "fast" or embedder.identity.provider == STATIC)
+        if embedder is None or not runs or parsed.embedded is None:
             return None
         try:
             # Without the lock of the partition: a model takes longer than a search.

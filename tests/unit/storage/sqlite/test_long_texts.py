@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 import sqlite3
 import zlib
 from collections.abc import Iterator
@@ -117,6 +118,7 @@ def test_backup_export_and_copy_have_the_same_texts(memory: MemoryManager, path:
     memory.close()
     with closing(open_store(f"sqlite:///{path}")) as source, closing(open_store(f"sqlite:///{folder}/c.db")) as target:
         copy_store(source, target)
+    shutil.copy(f"{path}.key", folder / "c.db.key")
     for name in ("b.db", "c.db"):
         with _open(folder / name) as other:
             assert other.get(memory_id, user="ann").content == f"{LONG} Or so."
