@@ -14,8 +14,9 @@ import errno
 import os
 import struct
 import threading
+from collections import deque
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -172,7 +173,37 @@ class _SharedHandle:
 
 _handles: dict[tuple[int, int], _SharedHandle] = {}
 """What the stores of this process share, by file."""
-_handles_lock = threading.Lock()
+_handles_lock = threading.RLock()
+_released: deque[tuple[int, int]] = deque()
+"""The files whose handle somebody gave up, once for each user."""
+_changing = False
+
+
+@contextmanager
+def _change_handles() -> Iterator[None]:
+    """Hold the shared handles, and afterwards close those that nobody uses any more.
+
+    Python can finalize a store at any moment, also inside this block and in the same thread: what such a store gives
+    up is only noted, and closed by the block that it interrupted.
+    """
+    global _changing
+    with _handles_lock:
+        interrupted, _changing = _changing, True
+        try:
+            yield
+        finally:
+            while _released and not interrupted:
+                _give_up(_released.popleft())
+            _changing = interrupted
+
+
+def _give_up(key: tuple[int, int]) -> None:
+    shared = _handles[key]
+    shared.users -= 1
+    if not shared.users:
+        del _handles[key]
+        if shared.fd is not None:
+            os.close(shared.fd)
 
 
 class RawFile:
@@ -185,7 +216,7 @@ class RawFile:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._key: tuple[int, int] | None = None
-        with suppress(FileNotFoundError), _handles_lock:
+        with suppress(FileNotFoundError), _change_handles():
             status = path.stat()
             self._key = (status.st_dev, status.st_ino)
             _handles.setdefault(self._key, _SharedHandle()).users += 1
@@ -194,14 +225,14 @@ class RawFile:
         """Return the pages of the file; None when its unused bytes cannot be found here."""
         if self._key is None or not hasattr(os, "pread"):  # as on Windows
             return None
-        with _handles_lock:
+        with _change_handles():
             return open_pages(self._descriptor(_handles[self._key]))
 
     def read_start(self, length: int) -> bytes:
         """Return the first bytes of the file: as many as there are, and none when it does not exist."""
         if self._key is None:
             return b""
-        with _handles_lock:
+        with _change_handles():
             descriptor = self._descriptor(_handles[self._key])
             os.lseek(descriptor, 0, os.SEEK_SET)
             return os.read(descriptor, length)
@@ -218,13 +249,8 @@ class RawFile:
 
     def close(self) -> None:
         """Give the handle up, once SQLite's own are closed."""
-        with _handles_lock:
-            key, self._key = self._key, None
-            if key is None:
-                return
-            shared = _handles[key]
-            shared.users -= 1
-            if not shared.users:
-                del _handles[key]
-                if shared.fd is not None:
-                    os.close(shared.fd)
+        key, self._key = self._key, None
+        if key is not None:
+            _released.append(key)
+            with _change_handles():
+                pass

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import random
 import sqlite3
+import threading
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from memoranda.errors import Incompatible
+from memoranda.storage.sqlite import scrub as handles
 from memoranda.storage.sqlite.scrub import RawFile, free_pages, open_pages, scrub_page
 
 TABLES = ("notes", "keyed", "links")
@@ -139,3 +141,27 @@ def test_handle_is_shared_and_closed_with_its_last_user(tmp_path: Path) -> None:
     two.close()
     with pytest.raises(OSError, match="Bad file descriptor"):
         os.fstat(others.fd)
+
+
+def test_store_finalized_while_another_opens_the_file_leaves_its_handle_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.db"
+    path.write_bytes(b"SQLite")
+    left = handles.RawFile(path)
+    assert left.read_start(6) == b"SQLite"
+
+    def finalize_another() -> object:
+        left.close()  # as the garbage collector does, in the thread that holds the lock
+        return make_handle()
+
+    make_handle = handles._SharedHandle
+    monkeypatch.setattr(handles, "_SharedHandle", finalize_another)
+    opened: list[handles.RawFile] = []
+    thread = threading.Thread(target=lambda: opened.append(handles.RawFile(path)), daemon=True)
+    thread.start()
+    thread.join(10)
+    assert opened, "the thread waits for a lock that it holds itself"
+    assert opened[0].read_start(6) == b"SQLite"
+    opened[0].close()
+    assert not handles._handles
