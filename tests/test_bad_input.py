@@ -334,5 +334,5 @@ class TestOtherEmbedder:
             assert other.reembed() == 4
             assert other.recall("cold river")[0].content == "the river is cold"
             other.add_memory("another")
-        sizes = {len(data) for _, _, data in dump(path)["vectors"]}
+        sizes = {len(row[2]) for row in dump(path)["vectors"]}
         assert sizes == {4 * 32}

@@ -40,7 +40,7 @@ EXPECTED = {
     "persistent_memory.py": "User's favorite color is blue",
     "persistent_own_memory.py": "Buy tea (for Sunday)",
     "persistent_tools.py": "It is in my notes: Alice's birthday is March 15",
-    "session_context.py": "conversation after the session: []",
+    "session_context.py": "conversation after the session: no messages",
 }
 
 

@@ -20,6 +20,7 @@ from sqlalchemy import text
 from memoranda import Memory, MemoryManager, UpkeepReport, UpkeepSettings, create_session
 from memoranda.server.keys import Keys
 from memoranda.storage.base import ReadTransaction
+from memoranda.storage.long_text import unpack
 from memoranda.storage.sqlite.backup import inspect, restore
 from memoranda.testing.fakes import HashEmbedder
 from memoranda.transfer.export import LINKS, LOGS, TABLES
@@ -93,7 +94,7 @@ def contents_of(manager: MemoryManager, user: str) -> list[str]:
     """Return the texts of all memories of a user."""
     query = text('SELECT content FROM memories WHERE "user" = :user ORDER BY id')
     store = manager._components.open().store
-    return store.read(lambda tx: [str(row[0]) for row in tx.execute(query, {"user": user})])
+    return store.read(lambda tx: [str(unpack(row[0])) for row in tx.execute(query, {"user": user})])
 
 
 def _change_log_problems(writer: Writer) -> list[str]:
@@ -132,11 +133,11 @@ def read_state(tx: ReadTransaction, name: str) -> State:
         ("SELECT memories.session, 'summary of ' || count(*) FROM memories JOIN lineage ON derived_id = memories.id "
          "WHERE memories.user = :name AND kind = 'summary' GROUP BY memories.id", "summary"),
     ):  # fmt: skip
-        state |= {f"{prefix}/{row[0]}": str(row[1]) for row in tx.execute(text(query), {"name": name})}
+        state |= {f"{prefix}/{row[0]}": str(unpack(row[1])) for row in tx.execute(text(query), {"name": name})}
     links = """SELECT a.content, b.content, relationship_type FROM associations JOIN memories a ON a.id = memory_id
       JOIN memories b ON b.id = related_memory_id WHERE a."user" = :name AND relationship_type = 'proves'"""
     for one, other, kind in tx.execute(text(links), {"name": name}):
-        state[f"link/{key_of(one)}>{key_of(other)}"] = kind
+        state[f"link/{key_of(unpack(one) or '')}>{key_of(unpack(other) or '')}"] = kind
     return state
 
 
@@ -146,7 +147,8 @@ def _read_memories(tx: ReadTransaction, name: str) -> dict[str, tuple[int, str]]
       json_extract(metadata, '$.count') FROM memories WHERE "user" = :name AND key IS NULL
       AND id NOT IN (SELECT derived_id FROM lineage WHERE kind = 'summary') ORDER BY id"""
     rows: dict[str, tuple[int, str]] = {}
-    for memory_id, content, archived, pinned, ended, count in tx.execute(text(query), {"name": name}):
+    for memory_id, stored, archived, pinned, ended, count in tx.execute(text(query), {"name": name}):
+        content = unpack(stored) or ""
         marks = [mark for mark, shown in (("archived", archived), ("pinned", pinned), ("ended", ended)) if shown]
         marks += [] if count is None else [f"count {count}"]
         key = key_of(content)

@@ -168,7 +168,9 @@ def archive(
     key_variable: KeyVariable = None,
     key_command: KeyCommand = None,
 ) -> None:
-    """Write memories to a compressed file, which restore reads, and optionally remove them from the database.
+    """Write memories to a compressed file, or move them there.
+
+    `restore` brings them back.
 
     Pinned memories are not removed, nor is what replaced a memory that stays.
     """
@@ -197,7 +199,7 @@ def restore(
     key_variable: KeyVariable = None,
     key_command: KeyCommand = None,
 ) -> None:
-    """Replace the database with a backup, or bring back the memories of an archive.
+    """Replace the database with a backup, or bring back an archive.
 
     With a backup, the old database is kept as <file>.before-restore. An archive replaces nothing.
 

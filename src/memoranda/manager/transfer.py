@@ -158,7 +158,10 @@ class BackupMethods(ManagerMethods):
         if not isinstance(older_than, timedelta | None):
             raise InvalidType(f"older_than must be a timedelta, not {type(older_than).__name__}")
         now, scope = self._components.clock(), self._scope(agent, user, session)
-        before = None if older_than is None else now - older_than
+        try:
+            before = None if older_than is None else now - older_than
+        except OverflowError:
+            raise InvalidInput(f"older_than of {older_than} leads beyond the calendar: use a shorter time") from None
         choice = Choice(scope, now, before, check_flag(archived, "archived"))
         remove, path = check_flag(remove, "remove"), check_path(target, "target")
         store = self._components.open().store
