@@ -1,4 +1,4 @@
-"""The rules for text: what may be stored, its lexical terms, its sentences, and the words that carry content."""
+"""The rules for text: its lexical terms, its sentences, and the words that carry content."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from itertools import islice
 from typing import Final, TypeAlias
 
 from memoranda.caches import text_cache
-from memoranda.errors import InvalidInput, InvalidType
 from memoranda.languages import (
     COMPOUNDING,
     ENGLISH,
@@ -22,9 +21,6 @@ from memoranda.languages import (
     recognize,
     stems_in,
 )
-
-MAX_TEXT = 1_000_000
-"""The largest number of characters in one text."""
 
 HAS_TIME, HAS_NUMBER, HAS_NAME = "@", "#", "^"
 """Lexical keys of a text that mentions a time, a number or a proper name, and so can answer a question for one."""
@@ -74,35 +70,6 @@ _YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 _DIGIT = re.compile(r"[0-9]")
 _INNER_CAPITAL = re.compile(r" (?<=[a-z,;] )[A-Z][a-z]")
 """A capital letter inside a sentence. Where nearly every text has one, as in German, recall ignores `HAS_NAME`."""
-
-
-def clean_text(text: object, name: str = "content") -> str:
-    """Return the text if it can be stored; otherwise raise `InvalidInput` with the reason."""
-    if not isinstance(text, str):
-        raise InvalidType(f"{name} must be a string, not {type(text).__name__}")
-    if not text.strip():
-        raise InvalidInput(f"{name} is empty: give some text")
-    if len(text) > MAX_TEXT:
-        raise InvalidInput(f"{name} has {len(text):,} characters; at most {MAX_TEXT:,} fit: split it into several")
-    if "\0" in text:
-        raise InvalidInput(f"{name} holds a NUL byte at position {text.index(chr(0))}: remove it")
-    return check_unicode(text, name)
-
-
-def clean_query(text: object) -> str:
-    """Return a query; "" for a blank one, which finds nothing: the loop of an agent may well send it."""
-    return "" if isinstance(text, str) and not text.strip() else clean_text(text, "query")
-
-
-def check_unicode(text: str, name: str) -> str:
-    """Return the text if it can be encoded as UTF-8; a lone surrogate cannot."""
-    if text.isascii():
-        return text
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise InvalidInput(f"{name} holds a lone surrogate at position {error.start}: not valid Unicode") from error
-    return text
 
 
 def content_hash(text: str) -> bytes:

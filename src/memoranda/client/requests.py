@@ -55,7 +55,7 @@ from memoranda.results import (
     UserActivity,
     VerificationReport,
 )
-from memoranda.text import clean_text
+from memoranda.text_checks import clean_text
 from memoranda.types import (
     JSON,
     Association,

@@ -19,7 +19,7 @@ from urllib.parse import quote
 from memoranda.errors import InvalidInput, InvalidType
 from memoranda.redaction import Redactor
 from memoranda.results import ExecutionPage, ExecutionRecord, ExecutionStats, VerificationReport
-from memoranda.text import clean_text
+from memoranda.text_checks import clean_text
 from memoranda.types import DEFAULT_TENANT, JSON, Clock
 from memoranda.validation import (
     check_datetime,

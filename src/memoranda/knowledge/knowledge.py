@@ -15,7 +15,8 @@ from memoranda.results import Document, Knowledge, KnowledgeReport, KnowledgeSou
 from memoranda.storage.changes import Change, Edit, NewMemory, Remove
 from memoranda.storage.read import matching_ids, walk
 from memoranda.storage.write import MemoryWrite, apply_changes, retry_on_conflict
-from memoranda.text import clean_text, content_hash, lexical_keys
+from memoranda.text import content_hash, lexical_keys
+from memoranda.text_checks import clean_text
 from memoranda.types import JSON, Clock, Filter, Memory, MemoryType, Progress, Recall, Scope
 from memoranda.validation import SHARED_USER, check_name, copy_json_object
 

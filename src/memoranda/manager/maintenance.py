@@ -14,7 +14,7 @@ from memoranda.errors import InvalidInput, InvalidType
 from memoranda.manager.recall import ManagerMethods
 from memoranda.receipts import ForgetReceipt
 from memoranda.records import ResultList
-from memoranda.text import clean_text
+from memoranda.text_checks import clean_text
 from memoranda.types import ANY, AnyUser, Memory, MemoryType, Progress, Scope
 from memoranda.validation import (
     check_flag,

@@ -17,7 +17,7 @@ from memoranda.manager.memories import MemoryMethods
 from memoranda.manager.transfer import BackupMethods
 from memoranda.manager.workflows import ConversationMethods, ValueMethods, WorkflowMethods
 from memoranda.settings import MemoryConfig, get_settings, with_encryption_key
-from memoranda.text import clean_text
+from memoranda.text_checks import clean_text
 from memoranda.types import DEFAULT_TENANT, JSON, Clock, RetentionPolicy
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from memoranda.entries import name_source
 from memoranda.errors import InvalidInput, InvalidType
 from memoranda.manager.recall import RecallMethods, as_text
 from memoranda.records import ResultList
-from memoranda.text import clean_text
+from memoranda.text_checks import clean_text
 from memoranda.types import JSON, AnyUser, Association, Hit, Memory, MemoryType, Progress, Related
 from memoranda.validation import (
     check_changed_fields,

@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from memoranda.recalls import Replay
-from memoranda.text import clean_text
+from memoranda.text_checks import clean_text
 from memoranda.types import JSON, AnyUser, ArmScore, MemoryType, Outcomes, Progress, Recall, Scope, WhyNot
 from memoranda.validation import (
     check_datetime,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from memoranda.manager.recall import ManagerMethods, RecallMethods
 from memoranda.records import ResultList
-from memoranda.text import clean_text
+from memoranda.text_checks import clean_text
 from memoranda.types import JSON, Hit, MemoryType, Progress
 from memoranda.validation import (
     check_flag,

@@ -48,7 +48,7 @@ from memoranda.persistent.configs import (
 )
 from memoranda.recall.render import render_context, sanitize_name, sanitize_text
 from memoranda.remember.new_memory import spoken_text
-from memoranda.text import check_unicode, clean_text
+from memoranda.text_checks import check_unicode, clean_text
 from memoranda.types import JSON, Hit, MemoryType, Outcome, Outcomes, Recall
 from memoranda.validation import check_integer, check_limit, check_name, check_writable_type, copy_json_object
 

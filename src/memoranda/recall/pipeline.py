@@ -44,7 +44,7 @@ from memoranda.recall.rerank import BEST, DEFAULT, Reranking, RerankPlan
 from memoranda.storage.base import PartitionKey, PartitionState, RemoteStore
 from memoranda.storage.past import as_known_at
 from memoranda.storage.read import matching_ids, read_sentences
-from memoranda.text import clean_query, clean_text
+from memoranda.text_checks import clean_query, clean_text
 from memoranda.types import ANY, EVERYTHING, Clock, Filter, FloatArray, Hit, IntArray, Memory, Recall, Scope, WhyNot
 from memoranda.validation import check_datetime, check_fraction, check_optional_datetime, shown
 from memoranda.wishes import WISH_KEY

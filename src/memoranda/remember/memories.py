@@ -21,7 +21,8 @@ from memoranda.storage.changes import Change, Edit, Link, NewMemory, Release, Re
 from memoranda.storage.past import TimeView, as_known_at
 from memoranda.storage.read import find_memories, memory_by_key, related_memories, walk
 from memoranda.storage.write import MemoryWrite, retry_on_conflict
-from memoranda.text import clean_text, content_hash, lexical_keys
+from memoranda.text import content_hash, lexical_keys
+from memoranda.text_checks import clean_text
 from memoranda.types import JSON, Association, Clock, Filter, Memory, MemoryType, Outcome, Progress, Related, Scope
 from memoranda.validation import MAX_LIMIT, check_integer
 

@@ -12,7 +12,8 @@ from memoranda.messages.message import Message
 from memoranda.redaction import default_redactor
 from memoranda.remember.base import Utterance
 from memoranda.storage.changes import NewMemory, StoredMessage, StoredTurn
-from memoranda.text import clean_text, content_hash, lexical_keys
+from memoranda.text import content_hash, lexical_keys
+from memoranda.text_checks import clean_text
 from memoranda.types import JSON, Memory, MemoryType, Scope, trust_rank
 from memoranda.validation import (
     check_datetime,

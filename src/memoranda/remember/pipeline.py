@@ -61,7 +61,8 @@ from memoranda.storage.add import to_memory
 from memoranda.storage.base import Store
 from memoranda.storage.changes import AppendMessage, Change, NewMemory, StoredTurn
 from memoranda.storage.write import Duplicates, MemoryWrite, Recheck
-from memoranda.text import Span, clean_text, first_words
+from memoranda.text import Span, first_words
+from memoranda.text_checks import clean_text
 from memoranda.types import JSON, Memory, Outcome, Outcomes, Progress, Scope
 
 Content: TypeAlias = str | Message | Mapping[str, Any] | VendorMessage

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from itertools import islice
+from math import fsum
 from typing import Any, Final
 
 from memoranda.caches import text_cache
@@ -31,12 +32,15 @@ _OVERLAP: Final = 400
 _NO_EVIDENCE: Final = -9.0
 _HOPELESS: Final = -3.0
 """Evidence below this says that no rule needs to be tried."""
-_MARK: Final = re.compile(
-    r"[<>{}\[\]#|=]|:[^\n]*\n|://|/\w|\w_\w"
-    r"|\b(?:obey|override|confirmations?|approvals?|passwords?|(?:some|any)(?:one|body) asks)\b",
-    re.I,
+_MARK: Final = re.compile(r"[<>{}\[\]#|=:/_](?:(?<![:/_])|(?<=:)(?=[^\n]*\n|//)|(?<=/)(?=\w)|(?<=\w_)(?=\w))")
+"""What marks of prompts and calls are written with. It begins with one set of characters, which is found fast."""
+_RULE_WORDS: Final = re.compile(
+    r"\b(?:obey|override|confirmations?|approvals?|passwords?|(?:some|any)(?:one|body) asks)\b", re.I
 )
-"""What marks of prompts and calls are written with, and words of rules that are seldom in a model's features."""
+"""Words of rules that are seldom in a model's features."""
+_RULE_PARTS: Final = ("obey", "override", "confirm", "approval", "password", " asks")
+_NOT_OWN_PARTS: Final = ("this ", "you", "ai ", "llm ", "user")
+"""Parts of `_NOT_OWN` and `_NOT_SPOKEN`: a text without any of them needs no search."""
 _MOST: Final = 2.0
 _ANCHORS: Final = frozenset(
     f"@{idea}"
@@ -130,6 +134,8 @@ def _weigh(text: str, channel: Channel, spoken: bool) -> dict[str, float]:
 
 def _weigh_not_own(text: str, words: re.Pattern[str]) -> dict[str, float]:
     """Return the weight of the signs around words that are hardly the user's own, if they make it a suspect."""
+    if not _holds_any(text, _NOT_OWN_PARTS):
+        return {}
     for match in islice(words.finditer(text), _MAX_NOT_OWN):
         start, end = max(0, match.start() - _NEAR), match.end() + _NEAR
         found = _weigh_visible(text[start:end], "outside")
@@ -143,9 +149,20 @@ def _weigh_visible(text: str, channel: Channel) -> dict[str, float]:
     sentences = read_features(text) if may_hold_idea(text, _ANCHORS) else []
     evidence, features = _judge(sentences, channel)
     learned = _share_out(min(_MOST, 1 + evidence / _SCALE), features) if evidence >= 0 else {}
-    if learned or (evidence < _HOPELESS and not _MARK.search(text)):
+    if learned or (evidence < _HOPELESS and not _has_mark(text)):
         return learned
     return weigh_rules(text, channel)
+
+
+def _has_mark(text: str) -> bool:
+    """Return whether a text has a mark or a word for which the rules are worth trying."""
+    if _MARK.search(text):
+        return True
+    return _holds_any(text, _RULE_PARTS) and _RULE_WORDS.search(text) is not None
+
+
+def _holds_any(text: str, parts: tuple[str, ...]) -> bool:
+    return any(map(text.casefold().__contains__, parts))
 
 
 def _judge(sentences: list[set[str]], channel: Channel) -> tuple[float, dict[str, float]]:
@@ -158,10 +175,10 @@ def _judge(sentences: list[set[str]], channel: Channel) -> tuple[float, dict[str
         window: set[str] = set()
         for features in known[start : start + WINDOW]:
             window = window | features
-            total = sum(map(weights.__getitem__, window)) + model.bias
+            total = fsum(map(weights.__getitem__, window)) + model.bias  # exact: sets have no order
             if total > best and not _ANCHORS.isdisjoint(window):
                 best, chosen = total, window
-    return best, {name: weights[name] for name in chosen}
+    return best, {name: weights[name] for name in sorted(chosen)}
 
 
 def _share_out(weight: float, features: dict[str, float]) -> dict[str, float]:

@@ -25,8 +25,8 @@ _ADDRESS: Final = re.compile(
     r"~/[.\w/]+|/etc/\w+|\+?\d[\d -]{6,}\d|\b[A-Z]{2}\d\d [A-Z0-9]{2,}"
 )
 """Where something can be sent, called or paid to. Its words say nothing about what a text is about."""
-_MAY_HOLD_ADDRESS: Final = re.compile(r"[@/]|\w\.\S|\d[\d -]{6}|[A-Z]{2}\d\d ")
-"""Every address contains this. Much faster than the pattern of addresses."""
+_MAY_HOLD_ADDRESS: Final = re.compile(r"[@/.\d](?:(?<=[@/])|(?<=\w\.)\S|(?<=\d)[\d -]{6}|(?<=[A-Z]{2}\d)\d )")
+"""Every address contains this. Much faster than the pattern of addresses, as it begins with one set of characters."""
 _OTHER_SCRIPT: Final = re.compile("[\u0590-\u0dff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _OTHER_END: Final = re.compile("[。！？।؟\n]")
 _NAME: Final = re.compile(r"(?<=[a-z,] )[A-Z]\w+")

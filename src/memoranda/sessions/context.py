@@ -27,7 +27,7 @@ from memoranda.sessions.workflow_state import (
     find_open,
     summarize_sessions,
 )
-from memoranda.text import clean_text
+from memoranda.text_checks import clean_text
 from memoranda.types import JSON, Clock, MemoryType
 from memoranda.validation import (
     check_integer,

@@ -29,7 +29,7 @@ from memoranda.sessions.base import (
     with_plain_keys,
 )
 from memoranda.settings import MemoryConfig
-from memoranda.text import clean_text
+from memoranda.text_checks import clean_text
 from memoranda.types import JSON, Clock, MemoryType, utc_now
 from memoranda.validation import check_ttl, copy_json, decode_json, encode_json, make_scope
 

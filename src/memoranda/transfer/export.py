@@ -33,7 +33,8 @@ from memoranda.storage.errors import translate_errors
 from memoranda.storage.lifecycle import drop_claims, show_reason
 from memoranda.storage.rows import from_micros, in_owners, scope_conditions, scope_of, to_json, to_micros
 from memoranda.storage.schema import associations, executions, lineage, memories, messages, revisions, sessions
-from memoranda.text import check_unicode, clean_text, content_hash
+from memoranda.text import content_hash
+from memoranda.text_checks import check_unicode, clean_text
 from memoranda.types import ANY, JSON, Progress, Scope
 from memoranda.validation import check_fraction, check_id, check_integer, check_type, copy_json, copy_json_object
 

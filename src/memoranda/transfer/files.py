@@ -20,7 +20,7 @@ from memoranda.storage.base import encryption_key
 from memoranda.storage.changes import NewMemory
 from memoranda.storage.read import walk
 from memoranda.storage.write import MemoryWrite
-from memoranda.text import clean_text
+from memoranda.text_checks import clean_text
 from memoranda.types import ANY, JSON, Filter, Memory, MemoryType, Scope
 from memoranda.validation import check_datetime, check_name, copy_json, copy_json_object, make_scope
 

@@ -56,7 +56,8 @@ from memoranda.storage.sqlite.transaction import (
     read_meta,
     read_vectors,
 )
-from memoranda.text import TERMS_VERSION, clean_text
+from memoranda.text import TERMS_VERSION
+from memoranda.text_checks import clean_text
 from memoranda.types import Clock, IntArray, Memory, Progress, Scope, utc_now
 from memoranda.validation import check_clock
 
