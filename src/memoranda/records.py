@@ -47,7 +47,7 @@ class Record(display.Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain JSON data."""
-        return {key: _to_plain(self[key]) for key in self.keys()}
+        return {key: to_plain(self[key]) for key in self.keys()}
 
 
 class DictRecord(Record, dict[str, Any]):
@@ -59,11 +59,8 @@ class DictRecord(Record, dict[str, Any]):
     __slots__ = ()
 
     def __post_init__(self) -> None:
-        dict.update(self, {name: _to_plain(getattr(self, name)) for name in self._keys()})
-
-    def _keys(self) -> tuple[str, ...]:
-        """Return the names of the attributes that the dict has."""
-        return (*(f.name for f in fields(self)), *self._aliases)  # type: ignore[arg-type]
+        names = (*(f.name for f in fields(self)), *self._aliases)  # type: ignore[arg-type]
+        dict.update(self, {name: to_plain(getattr(self, name)) for name in names})
 
     keys = dict.keys  # type: ignore[assignment]
     values = dict.values
@@ -75,14 +72,21 @@ class DictRecord(Record, dict[str, Any]):
     __contains__ = dict.__contains__
 
 
-class SummaryRecord(DictRecord):
-    """A record whose dict has only some attributes, as JSON data; `record["name"]` reads every attribute as it is."""
+class HitRecord(DictRecord):
+    """A memory with a score. Its dict has values of the memory; `record["name"]` reads every attribute as it is."""
 
     __slots__ = ()
-    _plain: ClassVar[tuple[str, ...]] = ()
+    memory: Any
+    score: float
 
-    def _keys(self) -> tuple[str, ...]:
-        return self._plain
+    def __post_init__(self) -> None:  # written out, as every recall makes many
+        memory, score = self.memory, self.score
+        dict.update(
+            self, id=memory.id, content=memory.content, score=score, similarity_score=score, key=memory.key,
+            value=to_plain(memory.value), agent_id=memory.agent, memory_type=memory.type,
+            importance_score=memory.importance, timestamp=memory.valid_from.isoformat(), source=memory.source,
+            session=memory.session, message_id=memory.message_id, metadata=to_plain(memory.metadata),
+        )  # fmt: skip
 
     __getitem__ = Record.__getitem__
     __contains__ = Record.__contains__
@@ -113,12 +117,12 @@ class ResultList(list[_T]):
         return display.list_html(self, self._noun)
 
 
-def _to_plain(value: Any) -> Any:
+def to_plain(value: Any) -> Any:
     """Return a value as plain JSON data."""
     if type(value) in _PLAIN:
         return value
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, Record | dict):
-        return {key: _to_plain(item) for key, item in value.items()}
-    return [_to_plain(item) for item in value] if isinstance(value, list | tuple) else value
+        return {key: to_plain(item) for key, item in value.items()}
+    return [to_plain(item) for item in value] if isinstance(value, list | tuple) else value

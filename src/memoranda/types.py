@@ -9,7 +9,7 @@ from enum import Enum, StrEnum
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, overload
 
 from memoranda import display
-from memoranda.records import DictRecord, Record, SummaryRecord
+from memoranda.records import DictRecord, HitRecord, Record
 
 if TYPE_CHECKING:
     import numpy as np
@@ -228,7 +228,7 @@ class ArmScore(Record):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Hit(SummaryRecord):
+class Hit(HitRecord):
     """A memory that recall found, its score, and why it was found. As a dict, `{**hit}`, it is plain JSON data."""
 
     memory: Memory
@@ -243,8 +243,6 @@ class Hit(SummaryRecord):
     _aliases = ("id", "content", "metadata", "message_id", "session", "type", "memory_type", "source", "superseded_by",
                 "timestamp", "importance_score", "similarity_score", "key", "embedding", "value",
                 "agent_id")  # fmt: skip
-    _plain = ("id", "content", "score", "similarity_score", "key", "value", "agent_id", "memory_type",
-              "importance_score", "timestamp", "source", "session", "message_id", "metadata")  # fmt: skip
     __repr__, __str__, _row = display.hit_repr, display.hit_text, display.hit_row
     value = property(lambda self: self.memory.value)
     agent_id = property(lambda self: self.memory.agent)

@@ -37,8 +37,9 @@ class Vectors:
     def __init__(self, store: Store, embedder: Embedder | None) -> None:
         self._store = store
         self.embedder = embedder
+        self._by_tenant = embedder if isinstance(embedder, CachesByTenant) else None
         self._instant = embedder is not None and is_instant(embedder)
-        self._gives_sentences = find_sentence_embedder(embedder) is not None
+        self.gives_sentences = find_sentence_embedder(embedder) is not None
         self._generation: int | None = None
         self.last_generation: int | None = None
         """The generation that was searched last."""
@@ -104,7 +105,7 @@ class Vectors:
         if self.embedder is None:
             return None, []
         generation = self._new_generation(self.embedder)
-        missing = _not_embedded(generation, sentences=self._gives_sentences)
+        missing = _not_embedded(generation, sentences=self.gives_sentences)
         query = select(memories.c.id).where(missing).order_by(memories.c.id)
         return generation, self._store.read(lambda tx: list(tx.scalars(query)), tenant=ANY)
 
@@ -138,7 +139,7 @@ class Vectors:
             sentences: Whether those that only lack the vectors of their sentences are embedded too.
         """
         assert self.embedder is not None
-        missing = _not_embedded(generation, sentences=sentences and self._gives_sentences)
+        missing = _not_embedded(generation, sentences=sentences and self.gives_sentences)
         total = made + self._store.read(lambda tx: _count(tx, missing), tenant=ANY)
         while batch := self._store.read(lambda tx: _read_texts(tx, missing, _BATCH, within), tenant=ANY):
             fresh = embed_stored(self.embedder, [content for _, content in batch])
@@ -178,14 +179,14 @@ class Vectors:
         missing = {key: text for key, text in texts.items() if key not in known}
         if missing:
             # The cache of a tenant has no sentences, and what is stored is seldom embedded twice.
-            embedder = self.embedder if self.embedder and self._gives_sentences else self._embedder_for(tenant)
+            embedder = self.embedder if self.embedder and self.gives_sentences else self._embedder_for(tenant)
             fresh = embed_stored(embedder, list(missing.values()))
             known.update(zip(missing, fresh, strict=True))
         return known
 
     def _embedder_for(self, tenant: str) -> Embedder:
         assert self.embedder is not None
-        return self.embedder.for_tenant(tenant) if isinstance(self.embedder, CachesByTenant) else self.embedder
+        return self._by_tenant.for_tenant(tenant) if self._by_tenant is not None else self.embedder
 
 
 def embed_stored(embedder: Embedder, texts: Sequence[str]) -> list[_Made]:

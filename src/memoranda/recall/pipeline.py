@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from memoranda.embedding.base import STATIC, find_sentence_embedder, runs_model
+from memoranda.embedding.base import STATIC, runs_model
 from memoranda.embedding.vectors import Vectors
 from memoranda.errors import InvalidInput, Unavailable
 from memoranda.index.partition import Partition
@@ -268,9 +268,7 @@ class RecallPipeline:
     def _open_partition(self, query: RecallQuery, state: PartitionState | None = None) -> Partition:
         """Return the index of the memories that the scope can reach, as of the latest commit."""
         key = PartitionKey(query.scope.tenant, query.scope.user)
-        if self._remote is None:
-            return self._partitions.get(key, self._vectors.generation())
-        state = state or self._remote.state(key)
+        state = state or self._store.state(key)
         return self._partitions.get(key, self._vectors.choose(state.generation), state)
 
     def _known_partition(self, query: RecallQuery) -> Partition | None:
@@ -360,7 +358,7 @@ class RecallPipeline:
 
         Not in mode "best", whose model reads the sentences themselves: it gained nothing there.
         """
-        if vector is None or query.mode == "best" or find_sentence_embedder(self._vectors.embedder) is None:
+        if vector is None or query.mode == "best" or not self._vectors.gives_sentences:
             return ranking
         rows = ranking.best(_BY_SENTENCE, allowed)
         ids = ranking.candidates.ids[rows[ranking.candidates.dialogue[rows] > 0]].tolist()

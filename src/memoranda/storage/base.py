@@ -251,6 +251,17 @@ TextVector: TypeAlias = tuple[bytes, bytes | None]
 """The vector of a text, and the packed ones of its sentences; None where they were not made."""
 
 
+@dataclass(frozen=True, slots=True)
+class PartitionState:
+    """What the index of a partition must agree with to be up to date."""
+
+    generation: Generation | None
+    """The vectors that answer."""
+    head: int
+    erased_at: int
+    """The number of the newest change that erased data of any owner; 0 when none did."""
+
+
 class Store(IndexSource, Protocol):
     """A database with the tables of `storage.schema`.
 
@@ -293,6 +304,10 @@ class Store(IndexSource, Protocol):
         """Return a value that the store keeps about itself."""
         ...
 
+    def state(self, key: PartitionKey) -> PartitionState:
+        """Return the state of a partition."""
+        ...
+
     def active_generation(self) -> Generation | None:
         """Return the generation of vectors that answers; None in a store without vectors."""
         ...
@@ -320,24 +335,9 @@ class Store(IndexSource, Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionState:
-    """What the index of a partition must agree with to be up to date."""
-
-    generation: Generation | None
-    """The vectors that answer."""
-    head: int
-    erased_at: int
-    """The number of the newest change that erased data of any owner; 0 when none did."""
-
-
 @runtime_checkable
 class RemoteStore(Protocol):
     """A store on another machine, where each question takes a round trip."""
-
-    def state(self, key: PartitionKey) -> PartitionState:
-        """Return the state of a partition."""
-        ...
 
     def get_with_state(self, scope: Scope, ids: Sequence[int]) -> tuple[list[Memory | None], PartitionState]:
         """Return memories as `get` does, and the state that the partition of the scope had when they were read."""

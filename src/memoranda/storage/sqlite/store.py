@@ -26,6 +26,7 @@ from memoranda.storage.base import (
     Generation,
     IndexRow,
     PartitionKey,
+    PartitionState,
     ReadTransaction,
     ScrubState,
     StoreStatus,
@@ -54,6 +55,7 @@ from memoranda.storage.sqlite.transaction import (
     read_index_rows,
     read_memories,
     read_meta,
+    read_state,
     read_vectors,
 )
 from memoranda.text import TERMS_VERSION
@@ -146,6 +148,9 @@ class SQLiteStore:
 
     def get_meta(self, key: str) -> str | None:
         return read_meta(self._connections.fetch, key)
+
+    def state(self, key: PartitionKey) -> PartitionState:  # noqa: ARG002 - one file has one number for all
+        return read_state(self._connections.fetch)
 
     def active_generation(self) -> Generation | None:
         return read_active_generation(self._connections.fetch)

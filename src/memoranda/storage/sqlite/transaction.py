@@ -14,7 +14,7 @@ from sqlalchemy import Connection, Table, select
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.dialects.sqlite import Insert, insert
 
-from memoranda.storage.base import Durability, Generation, IndexRow, PartitionKey, TextVector, chunked
+from memoranda.storage.base import Durability, Generation, IndexRow, PartitionKey, PartitionState, TextVector, chunked
 from memoranda.storage.long_text import LongText, pack
 from memoranda.storage.rows import (
     SELECT_MEMORY,
@@ -25,7 +25,7 @@ from memoranda.storage.rows import (
     stored_name,
     to_json,
 )
-from memoranda.storage.schema import memories
+from memoranda.storage.schema import LAST_ERASURE, memories
 from memoranda.types import ANY, IntArray, Memory, Scope
 
 if TYPE_CHECKING:
@@ -47,6 +47,9 @@ BUSY_MS = 30_000
 
 _HEAD = "SELECT coalesce(max(seq), 0) FROM changes"
 _ACTIVE_GENERATION = "SELECT id, provider, model, dimension, fingerprint FROM generations WHERE active = 1"
+_STATE = f"""
+SELECT ({_HEAD}), (SELECT CAST(value AS INTEGER) FROM meta WHERE key = '{LAST_ERASURE}'), generations.*
+FROM (SELECT 1) LEFT JOIN ({_ACTIVE_GENERATION}) AS generations"""
 _LAST_ID = "SELECT seq FROM sqlite_sequence WHERE name = ?"
 _ADD_COUNTS = """
 INSERT INTO counters VALUES (?, ?, ?, ?, ?)
@@ -238,6 +241,13 @@ def read_active_generation(fetch: Fetch) -> Generation | None:
     for generation_id, provider, model, dimension, fingerprint in fetch(_ACTIVE_GENERATION, ()):
         return Generation(generation_id, provider, model, dimension, fingerprint, active=True)
     return None
+
+
+def read_state(fetch: Fetch) -> PartitionState:
+    """Return what every recall asks first, in one statement."""
+    [(head, erased_at, number, provider, model, dimension, fingerprint)] = fetch(_STATE, ())
+    answering = None if number is None else Generation(number, provider, model, dimension, fingerprint, active=True)
+    return PartitionState(answering, head, erased_at or 0)
 
 
 def read_memories(fetch: Fetch, scope: Scope, ids: Sequence[int]) -> list[Memory | None]:
