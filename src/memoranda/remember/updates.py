@@ -115,9 +115,8 @@ class UpdateFinder:
                 similar.append(self._find_similar(partition, each, among))
                 followed.append(self._find_followed(partition, each, among))
                 replaced.append(_find_replaced(partition, each, among))
-        wanted = [
-            {*alike, *near.likely(), *held} for alike, near, held in zip(similar, followed, replaced, strict=True)
-        ]
+        read = zip(similar, followed, replaced, strict=True)
+        wanted = [{*alike, *near.likely(), *held} for alike, near, held in read]
         for n, olders in enumerate(self._read(told, wanted)):
             self._align(told[n], [olders[older] for older in similar[n] if older in olders])
             self._follow(told[n], olders, followed[n], told[max(0, n - _BATCH) : n])
@@ -176,7 +175,7 @@ class UpdateFinder:
                 made, known = shift(pair.newer, offset[0]), shift(pair.older, offset[1])
                 if any(_same_evidence(claim, made) and _would_relate(older, claim) for claim in spoken):
                     continue  # a pattern reads it already
-                new.notes[CLAIMS] = [*_as_list(new.notes.get(CLAIMS)), made.to_json()]
+                _add_claim(new, made)
                 new.aligned = (*new.aligned, (older.id, known))
 
     def _find_followed(self, partition: Partition, new: NewMemory, among: IntArray) -> _Nearby:
@@ -420,7 +419,15 @@ def _add_corrected_claims(new: NewMemory, older: Memory) -> None:
                     *slot, value.new, span, new.valid_from, new.valid_from, single=known.single, trust=new.trust,
                     replaces=known.value,
                 )  # fmt: skip
-                new.notes[CLAIMS] = [*_as_list(new.notes.get(CLAIMS)), made.to_json()]
+                _add_claim(new, made)
+
+
+def _add_claim(new: NewMemory, claim: Claim) -> None:
+    """Add a claim to those of a new memory, once: its sentence may repeat several older ones."""
+    known = new.notes.get(CLAIMS)
+    claims: list[Any] = list(known) if isinstance(known, list) else []
+    if claim.to_json() not in claims:
+        new.notes[CLAIMS] = [*claims, claim.to_json()]
 
 
 def _select_corrected(new: NewMemory, holders: Sequence[Memory]) -> list[int]:
@@ -475,10 +482,6 @@ def _would_relate(older: Memory, claim: Claim) -> bool:
         known.attribute == claim.attribute and known.subject == claim.subject and relate(known, claim) != "none"
         for known in made
     )
-
-
-def _as_list(value: object) -> list[Any]:
-    return list(value) if isinstance(value, list) else []
 
 
 def _unit(vector: FloatArray) -> FloatArray:

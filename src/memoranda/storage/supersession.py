@@ -21,7 +21,7 @@ from difflib import SequenceMatcher
 from typing import Final, Literal, TypeAlias
 
 from memoranda.places import place_level
-from memoranda.storage.claims import ANY_ATTRIBUTE, Claim, fold, value_shape
+from memoranda.storage.claims import ANY_ATTRIBUTE, MAX_FOLLOWED, Claim, fold, value_shape
 from memoranda.types import trust_rank
 
 Relation: TypeAlias = Literal["none", "repeat", "end", "follow", "contradict"]
@@ -39,8 +39,6 @@ _DIGITS: Final = 3
 _SHORT_WORD: Final = 5
 _SLIP: Final = 0.85
 """How alike two words are of which one is the other with a typing error."""
-_FOLLOWED: Final = 20
-"""How many older claims refer to a newer one at most, the latest ones: a list of likes may be long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +180,7 @@ class _HeldClaims:
         if claim.replaces is not None:  # any value may be the one that it names
             found.update(n for same in self._by_value.values() for n in same)
         elif claim.single:
-            found.update(self._single if claim.operation not in ("state", "event") else self._single[-_FOLLOWED:])
+            found.update(self._single if claim.operation not in ("state", "event") else self._single[-MAX_FOLLOWED:])
         memory = self._made[newer].memory
         return [n for n in sorted(found) if self._values[n] != (value, holds) and self._made[n].memory != memory]
 
