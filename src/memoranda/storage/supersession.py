@@ -20,7 +20,7 @@ from datetime import datetime
 from difflib import SequenceMatcher
 from typing import Final, Literal, TypeAlias
 
-from memoranda.places import place_level
+from memoranda.places import is_place, place_level
 from memoranda.storage.claims import ANY_ATTRIBUTE, MAX_FOLLOWED, Claim, fold, value_shape
 from memoranda.types import trust_rank
 
@@ -254,6 +254,8 @@ def _may_both_hold(older: Claim, newer: Claim) -> bool:
         return False  # it says itself what is over
     if older.attribute == "city":
         return place_level(older.value) != place_level(newer.value)
+    if is_place(older.value) != is_place(newer.value):
+        return True  # one of them says where it is
     if _is_slip(older.value, newer.value):
         return True
     if _currency(older.value) != _currency(newer.value) or _digits_differ(older.value, newer.value):
