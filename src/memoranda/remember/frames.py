@@ -21,7 +21,7 @@ _TEXT = (
     r"|chapter|script|screenplay|scene|dialog(?:ue)?|monologue|speech|essay|article|abstract|summary|draft|excerpt|extract|transcript"
     r"|transcription|dictation|translation|paraphrase|example|sample|template|exercises?|drill|homework|quiz|prompt|input|scenario"
     r"|hypothesis|hypothetical|thought experiment|premise|role|role-?play|character|persona|narrator|protagonist|hero|heroine|villain"
-    r"|fiction|fantasy|fan-?fic\w*|improv|sketch|riddle|spelling|grammar|punctuation|tense|wording|writing|style|tone|syntax|vocabulary|pronunciation|typos?)"
+    r"|fiction|fantasy|fan-?fic\w*|improv|sketch|riddle|spelling|grammar|punctuation|tense|wording|writing|style|tone|syntax|vocabulary|pronunciation|synonyms?|antonyms?|typos?)"
 )
 _TIMES = (
     r"(?:(?:early |late |whole |past |coming )?(?:second|minute|hour|day|night|morning|afternoon|evening|noon|week|weekend|month|quarter"

@@ -33,6 +33,11 @@ _DIED: Final = re.compile(
     r"(?:passed away|died|is (?:dead|no longer with us)|(?:was|had to be) put (?:down|to sleep))\b",
     re.I,
 )
+_PUT_DOWN: Final = re.compile(
+    rf"(?:i|we) had to (?:put|have) (?P<who>(?:my|our) (?:old )?(?:{PETS})(?: {_NAME})?|{_NAME})"
+    r" (?:put )?(?:down|to sleep)\b",
+    re.I,
+)
 _SWITCHED: Final = re.compile(
     rf"(?:i|we)(?:(?=['’])|\s+){_ADVERBS}(?:switched|changed|gone|went|moved) (?:over )?to (?P<value>{_NAME})"
     r"(?=[\s.!,]|$)",
@@ -41,6 +46,7 @@ _SWITCHED: Final = re.compile(
 _WITH: Final = re.compile(
     rf"(?:i|we)(?:(?=['’])|\s+){_ADVERBS}with (?P<value>{_NAME})\s+(?:since|for|now|these days|nowadays|as of)\b", re.I
 )
+_DEATHS: Final = (_DIED, _PUT_DOWN)
 _HINT: Final = re.compile(r"\b(?:passed|died|dead|longer|put|to|with)\b", re.I)
 _OWN: Final = re.compile(r"(?:my|our) (?:late |dear |old )?(?P<kin>.+)", re.I)
 _SERVICE_NOUNS: Final = (
@@ -62,7 +68,7 @@ def find_linked(partition: Partition, new: NewMemory, among: IntArray) -> list[i
 def _search_terms(new: NewMemory) -> Iterator[Sequence[str]]:
     yield from (value.terms for value in find_taken_back(new.content, new.valid_from))
     for change in _find_changes(new):
-        yield query_terms(change["who"] if change.re is _DIED else f"{_SERVICE_NOUNS} {_WORK}")
+        yield query_terms(change["who"] if change.re in _DEATHS else f"{_SERVICE_NOUNS} {_WORK}")
 
 
 def link_by_words(new: NewMemory, olders: Sequence[Memory], speaker: str) -> None:
@@ -70,7 +76,7 @@ def link_by_words(new: NewMemory, olders: Sequence[Memory], speaker: str) -> Non
     _correct(new, olders)
     known = [older for older in olders if older.valid_from <= new.valid_from]
     for change in _find_changes(new):
-        if change.re is _DIED:
+        if change.re in _DEATHS:
             _follow(new, (older.id for older in known if _speaks_of(older, change["who"])), 1.0)
         elif change.re is _SWITCHED:
             _fill_slot(new, change, [claim for older in known for claim in _services(older, speaker)])
@@ -83,7 +89,7 @@ def _find_changes(new: NewMemory) -> Iterator[re.Match[str]]:
     if new.notes.get(PRESENTED) or _HINT.search(new.content) is None:
         return
     for clause in find_clauses(new.content):
-        found = (pattern.match(clause.text) for pattern in (_DIED, _SWITCHED, _WITH))
+        found = (pattern.match(clause.text) for pattern in (*_DEATHS, _SWITCHED, _WITH))
         yield from (match for match in found if match is not None and not clause.qualified)
 
 
@@ -97,8 +103,12 @@ def _speaks_of(older: Memory, who: str) -> bool:
     own, name = _OWN.match(who), fold(who)
     if own is None:
         return re.search(rf"\b{re.escape(name)}\b", fold(older.content)) is not None
-    subjects = (fold(claim.subject).partition("'s ")[2] for claim in claims_in(older.notes))
-    return any(subject and fold(own["kin"]).startswith(subject) for subject in subjects)
+    kin = fold(own["kin"])
+    return any(
+        kin.split()[0] in fold(claim.value).split()
+        or ((subject := fold(claim.subject).partition("'s ")[2]) and kin.startswith(subject))
+        for claim in claims_in(older.notes)
+    )
 
 
 def _services(older: Memory, speaker: str, *others: str) -> list[Claim]:

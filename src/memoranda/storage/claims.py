@@ -328,6 +328,13 @@ def claims_of_memories(tx: ReadTransaction, owner: Scope, ids: Collection[int]) 
     return found
 
 
+_DAY_NAME: Final = re.compile(
+    r"(?:on\s+)?(?:(?:mon|tues|wednes|thurs|fri|satur|sun)days?|january|february|march|april|may|june|july|august"
+    r"|september|october|november|december|today|tomorrow)",
+    re.I,
+)
+
+
 def value_shape(value: str) -> str:
     """Return the shape of a value, by which a correction finds what it corrects: a year, a number, a name."""
     folded = value.strip()
@@ -337,6 +344,8 @@ def value_shape(value: str) -> str:
         return "year"
     if re.search(r"\d", folded):
         return "time" if ":" in folded else "number"
+    if _DAY_NAME.fullmatch(folded):
+        return "day"
     return "name" if folded[:1].isupper() else "text"
 
 
@@ -350,6 +359,7 @@ _SHAPES: Final = {
     "year": re.compile(r"\b(?:19|20)\d\d\b"),
     "number": re.compile(r"\d"),
     "time": re.compile(r"\d"),
+    "day": _DAY_NAME,
     "name": re.compile(r"(?<![.!?])(?<!^)\s(?!I\b)[^\W\d_a-z]\w"),
     "text": re.compile(r"\w"),
 }

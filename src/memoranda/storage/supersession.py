@@ -254,7 +254,7 @@ def _may_both_hold(older: Claim, newer: Claim) -> bool:
         return False  # it says itself what is over
     if older.attribute == "city":
         return place_level(older.value) != place_level(newer.value)
-    if is_place(older.value) != is_place(newer.value):
+    if not _are_of_one_kind(older.value, newer.value):
         return True  # one of them says where it is
     if _is_slip(older.value, newer.value):
         return True
@@ -268,6 +268,12 @@ def _is_finer(older: Claim, newer: Claim) -> bool:
     """Return whether a value only says more exactly what the older one says: "Oslo, Norway" after "Oslo"."""
     finer = _words(older.value) < _words(newer.value) and value_shape(newer.value) != "address"
     return finer and newer.replaces is None and older.holds and newer.holds
+
+
+def _are_of_one_kind(one: str, other: str) -> bool:
+    """Return whether two names are both names of places, or neither is."""
+    places = [value_shape(value) == "name" and is_place(value) for value in (one, other)]
+    return places[0] == places[1]
 
 
 def _digits_differ(one: str, other: str) -> bool:
@@ -324,7 +330,8 @@ def fits(made: Claim, claim: Claim) -> bool:
     if made.attribute == ANY_ATTRIBUTE or not made.holds:
         return False
     if claim.operation == "correct" and claim.replaces is None:  # whomever the speaker spoke of just before
-        return value_shape(made.value) == value_shape(claim.value) and _are_as_long(made.value, claim.value)
+        alike = value_shape(made.value) == value_shape(claim.value) and _are_of_one_kind(made.value, claim.value)
+        return alike and _are_as_long(made.value, claim.value)
     same = made.subject.casefold() == claim.subject.casefold()
     return same and names_thing_owned(made.value, claim.replaces or claim.value)
 

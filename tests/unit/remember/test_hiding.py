@@ -517,3 +517,19 @@ def test_place_of_a_thing_is_no_value_of_it(manager: MemoryManager) -> None:
     say(manager, "My team is in Rome now.", 9)
     facts = {fact.attribute: fact.value for fact in manager.facts(user="ana")}
     assert facts == {"team": "Payments", "team location": "Rome"}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Make it short.",
+        "Make that French.",
+        "Make it Friday.",
+        "Oops, Wrong chat.",
+        "Typo.",
+        "No, it's Tuesday.",
+        "It's Ben after all.",
+    ],
+)
+def test_request_or_excuse_corrects_nothing(manager: MemoryManager, words: str) -> None:
+    assert not hides(manager, "I live in Lyon.", words)

@@ -33,6 +33,7 @@ def later_than(manager: MemoryManager, memory_id: int, text: str) -> list[int]:
         ("I work at Nokia.", "I'm with Olivetti since May."),
         ("Mia lives in Rome.", "Mia passed away."),
         ("My grandmother lives in Rome.", "My grandmother died last week."),
+        ("I have a dog.", "We had to put our dog down."),
     ],
 )
 def test_older_memory_refers_to_what_its_words_leave_open(manager: MemoryManager, older: str, newer: str) -> None:
