@@ -136,5 +136,5 @@ def _is_said_of_thing(claim: Claim, memory: Memory, said: str) -> bool:
     """Return whether words say whose thing it is, and what of it: in a conversation "the meeting" needs a measure."""
     if memory.message_id is None or _WHOSE.match(said):
         return True
-    changes = claim.operation != "state" and not claim.value[:1].islower()
+    changes = (claim.operation != "state" or claim.replaces is not None) and not claim.value[:1].islower()
     return memory.trust == "user" and (changes or claim.attribute.endswith(_MEASURED))

@@ -16,7 +16,7 @@ from memoranda.caches import text_cache
 from memoranda.remember.clauses import Clause, find_clauses
 from memoranda.remember.explicit import stands_alone
 from memoranda.remember.lexicon import ANYBODY, NOW
-from memoranda.remember.values import length_of_value, read_value
+from memoranda.remember.values import is_adjective, length_of_value, read_value
 from memoranda.storage.claims import Claim, Operation
 
 _TOKEN: Final = re.compile(r"[^\W_][\w'’.,@/+#%&-]*[\w%+#]|[^\W_]|[$€£:]")
@@ -238,7 +238,8 @@ def _compare_values(older: _Sentence, newer: _Sentence) -> _Pair | None:
         return None
     operation: Operation = "state"
     # What something is called is replaced by another name; how it is ("happy", "tired") need not be.
-    named = verb not in _COPULAS or old_kind.kind == new_kind.kind in ("name", "state")
+    alike = old_kind.kind == new_kind.kind in ("name", "state") and not is_adjective(new_value)
+    named = verb not in _COPULAS or alike
     certain = measured or (named and _is_telling(frame, verb, beside_verb=True))
     if certain and new.corrects:
         operation = "correct"

@@ -396,6 +396,9 @@ def _operation(found: _Found, reading: Reading, valid_from: datetime) -> Operati
         or (pattern.operation == "state" and not is_place(reading.value))  # a quarter may lie in it
     ):
         return "state"
+    own_name = pattern.attribute == "name" and fold(found.part("whose") or "") == "my"
+    if own_name and " " not in reading.value and not clause.corrects:
+        return "state"  # a single name may be a nickname, a role or an idiom: "my name is now Mud"
     wordy = "{what}" in pattern.attribute and reading.kind == "text" and len(reading.value.split()) > _LONG_VALUE
     if pattern.operation == "update" and said_at - valid_from > _RECENT and not _THEN.search(clause.text):
         return "event"

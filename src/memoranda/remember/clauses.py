@@ -100,7 +100,7 @@ _PAST: Final = re.compile(
         |as\s+a\s+(?:kid|child|student|teen|teenager|boy|girl|baby|young\s+\w+|junior|freshman|toddler)|in\s+(?:my\s+)?(?:childhood|youth|school|college
         |university|uni|high\s+school|my\s+twenties|my\s+teens)|growing\s+up|until\s+(?:i|we|last|my)|once\s+(?:lived|worked|had|owned|was)
         |at\s+one\s+point|for\s+a\s+(?:while|year|summer|few\s+\w+)\s*(?:,|\.|$|back|once|before)|way\s+back|ex-|my\s+ex|my\s+(?:old|former|previous|last))\b
-    |\b(?:lived|worked|studied|drove|owned|loved|liked|(?<!my\s)(?<!our\s)(?<!'s\s)preferred|hated|played|taught|spoke|weighed|smoked|drank|ate|rented|stayed|dated|ran|used)\b
+    |\b(?:lived|worked|studied|drove|owned|loved|liked|(?<!my\s)(?<!our\s)(?<!'s\s)preferred(?!\s+[\w\s]{1,30}(?::|\s(?:is|are)\b))|hated|played|taught|spoke|weighed|smoked|drank|ate|rented|stayed|dated|ran|used)\b
         (?!\s+to\b)""",
     re.X | re.I,
 )  # fmt: skip

@@ -15,10 +15,10 @@ from typing import Final, TypeAlias
 from memoranda.dates.find import Mention, find_mentions
 from memoranda.remember.base import Utterance
 from memoranda.remember.clauses import Clause, blank_foreign
-from memoranda.remember.lexicon import CHANGE_TAKEN_BACK, TAKEN_BACK
+from memoranda.remember.lexicon import CHANGE_TAKEN_BACK, CORRECTION, TAKEN_BACK
 from memoranda.remember.values import read_value
 from memoranda.storage.claims import ANY_ATTRIBUTE, Claim, fold
-from memoranda.text import Span, has_content, query_terms, sentence_spans
+from memoranda.text import EMPTY_WORDS, Span, has_content, query_terms, sentence_spans
 
 Day: TypeAlias = tuple[int, int]
 """Month and day."""
@@ -45,6 +45,10 @@ _BARE_CORRECTION: Final = re.compile(
 NOT_OLD: Final = re.compile(
     r"\s*,?\s*(?:and\s+)?not\s+(?:on\s+|in\s+|at\s+|the\s+)*(?P<old>\S+?(?:\s\S+?)?)(?=[.!,;]|\s*$)", re.I
 )
+_PARTICLES: Final = frozenset(("of", "de", "the", "and", "&"))
+_CUE: Final = re.compile(CORRECTION, re.I)
+# What an assistant is asked for: "Make it short", "Make that three copies".
+_REQUEST: Final = re.compile(r"\W*make (?:it|that)\b", re.I)
 _NO: Final = re.compile(r"\W*(?:(?:oh|well|hm+|no+|nope)\b\W*)+", re.I)
 FIRST_PERSON: Final = frozenset(("i", "we", "me", "my", "our"))
 _TAKE_BACKS: Final = (
@@ -135,8 +139,11 @@ def read_bare_correction(clause: Clause, utterance: Utterance) -> Claim | None:
     doubts = match["doubt"] or _NO.fullmatch(utterance.text[: clause.start])
     if not (clause.corrects or match["after"] or match["right"] or (doubts and match["it"])):
         return None
-    value = match["value"]
-    if read_value(value).kind == "text" or fold(value).split()[0] in FIRST_PERSON:
+    value, kind = match["value"], read_value(match["value"]).kind
+    sure = clause.corrects or match["right"] or match["after"]
+    if kind == "text" or fold(value).split()[0] in FIRST_PERSON or _REQUEST.match(clause.text):
+        return None
+    if kind == "name" and not (sure and _is_name(value)):
         return None
     old = NOT_OLD.match(utterance.text, clause.end)
     offset, said_at = utterance.span[0], utterance.said_at
@@ -148,10 +155,18 @@ def read_bare_correction(clause: Clause, utterance: Utterance) -> Claim | None:
         span=(offset + start, offset + end),
         said_at=said_at,
         valid_from=said_at,
-        single=match["right"] is not None,
+        single=match["right"] is not None or (kind == "name" and not clause.corrects),
         trust=utterance.role,
         operation="correct",
         replaces=match["old"] or (old and old["old"]),
+    )
+
+
+def _is_name(value: str) -> bool:
+    """Return whether words name something: not "Wrong chat", "Sorry" or "Typo", which follow a mistake as well."""
+    words = value.split()
+    return all(word[:1].isupper() or word in _PARTICLES for word in words) and not any(
+        word.casefold() in EMPTY_WORDS or _CUE.fullmatch(word) for word in words
     )
 
 

@@ -12,6 +12,7 @@ from typing import Final
 
 from memoranda.caches import text_cache
 from memoranda.remember.clauses import ANNOUNCED, OPENING
+from memoranda.remember.lexicon import LANGUAGE
 from memoranda.text import Span, has_content, sentence_spans
 
 _TEXT = (
@@ -20,7 +21,7 @@ _TEXT = (
     r"|chapter|script|screenplay|scene|dialog(?:ue)?|monologue|speech|essay|article|abstract|summary|draft|excerpt|extract|transcript"
     r"|transcription|dictation|translation|paraphrase|example|sample|template|exercises?|drill|homework|quiz|prompt|input|scenario"
     r"|hypothesis|hypothetical|thought experiment|premise|role|role-?play|character|persona|narrator|protagonist|hero|heroine|villain"
-    r"|fiction|fantasy|fan-?fic\w*|improv|sketch|riddle|spelling|grammar|punctuation|tense|wording|style|tone|syntax|vocabulary|typos?)"
+    r"|fiction|fantasy|fan-?fic\w*|improv|sketch|riddle|spelling|grammar|punctuation|tense|wording|writing|style|tone|syntax|vocabulary|pronunciation|synonyms?|antonyms?|typos?)"
 )
 _TIMES = (
     r"(?:(?:early |late |whole |past |coming )?(?:second|minute|hour|day|night|morning|afternoon|evening|noon|week|weekend|month|quarter"
@@ -57,12 +58,11 @@ _ABOUT_WORDS: Final = re.compile(
     r"|^\W*(?:consider|think of|take) (?:this|that|these|a|an|the)\b|^\W*hypothetical",
     re.I,
 )
-_LANGUAGE = r"(?-i:(?:[A-Z][a-z]+(?:ish|ese|ian)|French|German|Dutch|Greek|Arabic|Hindi|Hebrew|Latin|Czech|Thai|Welsh|Korean)\b)"
 # Asks for the same in another voice, style or language, or says that somebody else speaks.
 _IN_ANOTHER_VOICE: Final = re.compile(
     r"^\W*(?:repeat|answer|respond|reply|speak|talk|write|act|react|behave|sound) (?:after|as|like)\b|\bas if (?:you|i|we)\b"
-    rf"|^\W*(?:(?:please|now|then|and|or|same|again|this|that|the same|once more|but)\b[\s,]*)*(?:in|into|to) (?:\w+ )?{_LANGUAGE}[\s,]*(?:please)?\W*$"
-    rf"|\bmy {_LANGUAGE}(?! (?:course|class|teacher|lesson|passport|exam|friend))[^.!]*\?$"
+    rf"|^\W*(?:(?:please|now|then|and|or|same|again|this|that|the same|once more|but)\b[\s,]*)*(?:in|into|to|auf|ins|en|em|na|po|op|på) (?:\w+ )?{LANGUAGE}[\s,]*(?:please|bitte|por favor|per favore|s['’]il (?:te|vous) pla[iî]t)?\W*$"
+    rf"|\bmy {LANGUAGE}(?! (?:course|class|teacher|lesson|passport|exam|friend))[^.!]*\?$"
     r"|\b(?:true or false|right or wrong|fact or fiction)\b|^\W*(?:says|said|writes|wrote|sings) \w+\W*$"
     r"|^\W*(?:i['’]m|i am) (?:just |only )?(?:quoting|reciting|citing|paraphrasing)\b|^\W*(?:that|this)(?:['’]s| is| was) (?:not me|[\w ]+) (?:speaking|talking|writing)\W*$"
     r"|^\W*(?-i:You are|You['’]re) (?:now )?(?-i:[A-Z]\w+)\W*$"
@@ -111,9 +111,12 @@ _STATES: Final = re.compile(
 _EDITS: Final = re.compile(
     r"\W*(?:translat|re-?(?:write|phrase|word)|paraphras|proof-?read|spell-?check|summari[sz]|shorten|lengthen|transcri|punctuat|pars|classif"
     r"|edit|polish|condens|simplif|formali[sz]|capitali[sz]|conjugat|analy[sz]|correct|improve|continu|complet|repeat|quot|dictat)\w*\b"
-    r"(?:[\s,]+(?:please|to|into|in|again|for me|thanks|(?-i:[A-Z]\w+)))*\W*$",
+    r"(?:[\s,]+(?:please|to|into|in|again|for me|me|us|thanks|(?-i:[A-Z]\w+)))*\W*$",
     re.I,
 )
+# What a request without a subject of its own asks to be done with words: "Fix my Italian", "Check for mistakes".
+_OF_WORDS: Final = re.compile(rf"\b{LANGUAGE}|(?<!\ba )(?<!\ban )\b{_TEXT}\b", re.I)
+_HAS_VERB: Final = re.compile(r"\w\W+(?:\w+\W+)*?(?:is|are|was|were|has|have|had|will|can)\b|\w['’](?:s|re)\s", re.I)
 # Words by which a few words are a sentence of their own, or tell that the speaker's own news follow.
 _SENTENCE: Final = re.compile(
     r"\b(?:i|me|my|mine|we|us|our|you|your|he|him|his|she|her|it|they|them|their|am|is|are|was|were|be|been|has|have|had|do|does|did|will"
@@ -175,6 +178,8 @@ def _presents(sentence: str) -> bool:
     if asks and _FOR_ONESELF.search(rest) and not _ITS_WORDING.search(rest):
         return False
     orders = not asks or rest != sentence
+    if orders and _OF_WORDS.search(rest, len(rest.split(" ", 1)[0])) and not _HAS_VERB.match(rest):
+        return True
     pointing = (_THIS, _THAT, _ITS_WORDING, _NAMED_TEXT, *((_IT,) if orders else ()))
     return any(pattern.search(rest) for pattern in pointing)
 

@@ -16,6 +16,11 @@ from memoranda.places import known_places
 PARTNERS: Final = "wife|husband|girlfriend|boyfriend|partner|fianc[eé]e?|spouse"
 CHILDREN: Final = "sons?|daughters?|kids?|child(?:ren)?|bab(?:y|ies)|boys?|girls?|twins"
 SUPERIORS: Final = "boss|manager|supervisor"
+LANGUAGE: Final = (
+    r"(?-i:(?:[A-Z][a-z]+(?:ish|ese|ian)|French|German|Dutch|Greek|Arabic|Hindi|Hebrew|Latin|Czech|Thai|Welsh|Korean|Swiss"
+    r"|Deutsch|[Ee]spañol|[Ff]rançais|[Ii]taliano|[Pp]ortuguês|[Pp]olski|Nederlands|[Ss]venska|[Dd]ansk|[Tt]ürkçe)\b)"
+)
+"""A language or the adjective of a country, in English or as its speakers call it."""
 PETS: Final = "dog|cat|puppy|kitten|horse|parrot|rabbit|hamster"
 RELATIVES: Final = (
     "sister|brother|mother|father|mom|mum|dad|cousin|aunt|uncle|grandma|grandpa|grandmother|grandfather|nephew|niece"

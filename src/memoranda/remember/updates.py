@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -21,7 +21,6 @@ from memoranda.embedding.vectors import Vectors
 from memoranda.index.partition import Partition
 from memoranda.index.partitions import Partitions
 from memoranda.remember.alignment import align, can_align
-from memoranda.remember.corrections import find_taken_back
 from memoranda.remember.likeness import (
     changes_in,
     is_plain,
@@ -33,12 +32,12 @@ from memoranda.remember.likeness import (
     tells_only_past,
     tells_what_i_did,
 )
+from memoranda.remember.links import add_claim, evidence_start, find_linked, link_by_words
 from memoranda.storage.base import PartitionKey, Store, chunked
 from memoranda.storage.changes import NewMemory
 from memoranda.storage.claim_resolution import BY_MEANING, MARKS_ONLY, names_thing
 from memoranda.storage.claims import (
     ANY_ATTRIBUTE,
-    CLAIMS,
     PRESENTED,
     Claim,
     as_made,
@@ -114,14 +113,13 @@ class UpdateFinder:
                 each.related = tuple(self._find_related(partition, each, among))
                 similar.append(self._find_similar(partition, each, among))
                 followed.append(self._find_followed(partition, each, among))
-                replaced.append(_find_replaced(partition, each, among))
-        wanted = [
-            {*alike, *near.likely(), *held} for alike, near, held in zip(similar, followed, replaced, strict=True)
-        ]
+                replaced.append(find_linked(partition, each, among))
+        read = zip(similar, followed, replaced, strict=True)
+        wanted = [{*alike, *near.likely(), *held} for alike, near, held in read]
         for n, olders in enumerate(self._read(told, wanted)):
             self._align(told[n], [olders[older] for older in similar[n] if older in olders])
             self._follow(told[n], olders, followed[n], told[max(0, n - _BATCH) : n])
-            _correct(told[n], [olders[older] for older in replaced[n] if older in olders])
+            link_by_words(told[n], [olders[older] for older in replaced[n] if older in olders], _speaker_of(told[n]))
 
     def _follow(self, new: NewMemory, olders: Mapping[int, Memory], near: _Nearby, batch: Sequence[NewMemory]) -> None:
         """Set what a new memory follows, of what is near in meaning and of what was said before it in the same call."""
@@ -176,7 +174,7 @@ class UpdateFinder:
                 made, known = shift(pair.newer, offset[0]), shift(pair.older, offset[1])
                 if any(_same_evidence(claim, made) and _would_relate(older, claim) for claim in spoken):
                     continue  # a pattern reads it already
-                new.notes[CLAIMS] = [*_as_list(new.notes.get(CLAIMS)), made.to_json()]
+                add_claim(new, made)
                 new.aligned = (*new.aligned, (older.id, known))
 
     def _find_followed(self, partition: Partition, new: NewMemory, among: IntArray) -> _Nearby:
@@ -388,55 +386,6 @@ def _least(older: _Older) -> float:
     return _NEAR if isinstance(older.key, int) else _NEAR_IN_CALL
 
 
-def _find_replaced(partition: Partition, new: NewMemory, among: IntArray) -> list[int]:
-    """Return the memories that may hold a value which the new one takes back: "the 21st, not the 12th"."""
-    found: list[int] = []
-    for value in find_taken_back(new.content, new.valid_from) if len(among) else ():
-        found += partition.postings.search(value.terms, _WITH_VALUE, among=among)[0].tolist()
-    return list(dict.fromkeys(found))
-
-
-def _correct(new: NewMemory, holders: Sequence[Memory]) -> None:
-    """Let a new memory follow those with a value that it takes back in words, which is as sure as a shared slot."""
-    aligned = {memory_id for memory_id, _ in new.aligned}
-    corrected = _select_corrected(new, [older for older in holders if older.id not in aligned])
-    others = [each for each in new.follows if each[0] not in corrected]
-    new.follows = (*((memory_id, 1.0) for memory_id in corrected), *others)
-    for older in holders:
-        if older.id in corrected:
-            _add_corrected_claims(new, older)
-
-
-def _add_corrected_claims(new: NewMemory, older: Memory) -> None:
-    """Give the new memory a claim in each slot of an older one whose value it takes back; it is only linked by it."""
-    said = {(claim.subject, claim.attribute) for claim in claims_in(new.notes)}
-    start = evidence_start(new.notes)
-    for value in find_taken_back(new.content, new.valid_from):
-        for known in claims_in(older.notes):
-            slot = known.subject, known.attribute
-            if slot not in said and known.valid_to is None and value.is_in(known.value, older.valid_from):
-                span = (value.span[0] + start, value.span[1] + start)
-                made = Claim(
-                    *slot, value.new, span, new.valid_from, new.valid_from, single=known.single, trust=new.trust,
-                    replaces=known.value,
-                )  # fmt: skip
-                new.notes[CLAIMS] = [*_as_list(new.notes.get(CLAIMS)), made.to_json()]
-
-
-def _select_corrected(new: NewMemory, holders: Sequence[Memory]) -> list[int]:
-    """Return the memories with a value that the new one takes back; those with its subject, if there are any.
-
-    Only a day is telling enough where the new one does not name its subject: "It's 2 January now instead of the 9th".
-    """
-    about, others = list[int](), list[int]()
-    for older in holders:
-        for value in find_taken_back(new.content, new.valid_from):
-            if older.valid_from <= new.valid_from and value.is_in(older.content, older.valid_from):
-                shared = set(query_terms(new.content)) & set(query_terms(older.content)) - set(value.terms)
-                (about if shared else others if value.day else []).append(older.id)
-    return list(dict.fromkeys(about or others))[:_FOLLOWED]
-
-
 def _find_salient(partition: Partition, new: NewMemory, among: IntArray) -> list[int]:
     """Return the memories that share a telling word with the new one: a word that few other memories have."""
     postings, limit = partition.postings, max(_FEW, int(_FEW_SHARE * len(partition)))
@@ -446,12 +395,6 @@ def _find_salient(partition: Partition, new: NewMemory, among: IntArray) -> list
         if 0 < len(holders) <= limit:
             shared.update(holders[np.isin(holders, among)].tolist())
     return sorted(shared, key=lambda memory_id: (-shared[memory_id], -memory_id))[:_FOLLOWED]
-
-
-def evidence_start(notes: Mapping[str, Any]) -> int:
-    """Return where in its message the text of a memory begins."""
-    evidence = notes.get("evidence")
-    return int(evidence[0]) if isinstance(evidence, list) else 0
 
 
 def shift(claim: Claim, offset: int) -> Claim:
@@ -475,10 +418,6 @@ def _would_relate(older: Memory, claim: Claim) -> bool:
         known.attribute == claim.attribute and known.subject == claim.subject and relate(known, claim) != "none"
         for known in made
     )
-
-
-def _as_list(value: object) -> list[Any]:
-    return list(value) if isinstance(value, list) else []
 
 
 def _unit(vector: FloatArray) -> FloatArray:

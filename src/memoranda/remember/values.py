@@ -9,8 +9,8 @@ from itertools import takewhile
 from typing import Final, Literal, TypeAlias
 
 from memoranda.remember.claim_patterns import ClaimPattern
-from memoranda.remember.lexicon import ACQUAINTANCES, PARTNERS, RELATIVES, SUPERIORS
-from memoranda.text import Span
+from memoranda.remember.lexicon import ACQUAINTANCES, LANGUAGE, PARTNERS, RELATIVES, SUPERIORS
+from memoranda.text import EMPTY_WORDS, Span
 
 Kind: TypeAlias = Literal["text", "name", "number", "money", "day", "time", "address", "state"]
 
@@ -158,12 +158,22 @@ _NAMED_WORDS = """
     password username handle url host port server wifi network printer key flight seat gate
 """
 _NAMED: Final = frozenset(_NAMED_WORDS.split())
+# Of these the value is a place.
+_LOCATED_WORDS = """
+    address office hotel venue room desk location city country residence birthplace hometown destination seat gate
+    printer key flight server host
+"""
+_LOCATED: Final = frozenset(_LOCATED_WORDS.split())
+_SAYS_WHERE: Final = re.compile(
+    r"(?:(?:now|back|still)\s+)*(?:in|on|at|near|under|behind|inside|outside|next to|with)\s", re.I
+)
 _WITH_ONE_VALUE: Final = frozenset(_WITH_ONE_VALUE_WORDS.split()) | _NAMED
 # Of these the value itself is a quality: "my size is medium".
 _QUALITIES_WORDS = """
     colour color size status state level grade rank priority stage phase mode tier format currency gender pronouns
 """
 _QUALITIES: Final = frozenset(_QUALITIES_WORDS.split())
+_ADJECTIVE: Final = re.compile(rf"(?:.* )?{LANGUAGE}|.*['’]s?|\S+-(?:based|free|made|owned|friendly|only)")
 _WHICH: Final = re.compile(r"(?:now\s+)?(?:an?|the|one|my|our|called|named)\b", re.I)
 
 
@@ -236,6 +246,8 @@ def attribute_for(pattern: ClaimPattern, what: str | None, reading: Reading, sai
         return None, False
     if attribute.endswith(" name"):
         return attribute, True
+    if last in _NAMED - _LOCATED and reading.kind == "name" and _SAYS_WHERE.match(said):
+        return f"{attribute} location", True  # "my team is in Rome" does not say which team
     if reading.kind in ("day", "time", "money"):
         return f"{attribute} {reading.kind}" if not attribute.endswith(reading.kind) else attribute, True
     if reading.kind == "number":
@@ -276,7 +288,14 @@ def may_be_several(what: str) -> bool:
 def may_be_quality(what: str, said: str, reading: Reading) -> bool:
     """Return whether a value may say how a thing is, not which one: an ordinary word, unless a quality is asked for."""
     asked = normal_noun(what).rpartition(" ")[2] in _QUALITIES
-    return reading.kind == "text" and not asked and _WHICH.match(said) is None
+    empty = reading.value.casefold() in EMPTY_WORDS and not normal_noun(what).startswith("favourite")
+    how = reading.kind == "text" or empty or is_adjective(reading.value)
+    return how and not asked and _WHICH.match(said) is None
+
+
+def is_adjective(value: str) -> bool:
+    """Return whether a value with a capital says how something is, not which one: "Italian", "Tom's"."""
+    return _ADJECTIVE.fullmatch(value) is not None
 
 
 def normal_noun(what: str) -> str:

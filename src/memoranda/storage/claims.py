@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final, Literal, TypeAlias, cast
 
-from sqlalchemy import Boolean, delete, literal_column, select, update
+from sqlalchemy import Boolean, Text, delete, literal_column, select, type_coerce, update
 
 from memoranda.storage.base import ReadTransaction, Row, Transaction, chunked
 from memoranda.storage.dialects import by_dialect
@@ -51,6 +51,13 @@ _OPEN: Final = by_dialect(
     literal_column("json_extract(memories.notes, '$.claims[' || claims.position || '].valid_to') IS NULL", Boolean),
     literal_column("(memories.notes::jsonb -> 'claims' -> claims.position::int ->> 'valid_to') IS NULL", Boolean),
 )
+_AS_JSON: Final = type_coerce(
+    by_dialect(
+        literal_column("json_extract(memories.notes, '$.claims[' || claims.position || ']')", Boolean),
+        literal_column("(memories.notes::jsonb -> 'claims' -> claims.position::int)::text", Boolean),
+    ),
+    Text,
+)
 
 Ends: TypeAlias = dict[int, tuple[int, str]]
 """Claims of one memory by position: the memory that ended each, and when."""
@@ -58,6 +65,8 @@ Ends: TypeAlias = dict[int, tuple[int, str]]
 
 ANY_ATTRIBUTE: Final = "*"
 """The attribute of a change that names only values: "I switched from Spotify to Tidal", "I sold the boat"."""
+MAX_FOLLOWED: Final = 20
+"""How many older claims refer to a newer one at most, the latest ones: a list of likes may be long."""
 FOLLOWED: Final = "followed"
 """The key in a memory's notes that says that a later memory says something about the same thing."""
 DISPUTED: Final = "disputed"
@@ -252,10 +261,46 @@ def index_claims(tx: Transaction, memory_id: int, owner: Scope, notes: Mapping[s
 
 
 def open_claims(tx: ReadTransaction, owner: Scope, about: Mapping[str, Any], *, except_of: int) -> list[StoredClaim]:
-    """Return the owner's claims in the same slot that have not ended, oldest first, except those of one memory."""
-    conditions = (_C.slot == slot_of(owner, about), _C.memory_id != except_of, _OPEN)
-    rows = tx.execute(_SELECT_STORED.where(*conditions).order_by(_M.id, _C.position))
-    return [_stored_claim(row) for row in rows]
+    """Return the open claims in the slot of a claim that it may bear on, oldest first, except those of one memory.
+
+    These are few, however many the slot holds: only their memories are read.
+    """
+    slot = slot_of(owner, about)
+    conditions = (_C.slot == slot, _C.memory_id != except_of, _OPEN)
+    query = select(_C.memory_id, _C.position, _AS_JSON).join(memories, _M.id == _C.memory_id).where(*conditions)
+    found = [(memory_id, position, as_made(json.loads(claim))) for memory_id, position, claim in tx.execute(query)]
+    wanted = {(memory_id, position) for memory_id, position, _ in _may_concern(about, found)}
+    stored: list[StoredClaim] = []
+    for part in chunked(sorted({memory_id for memory_id, _ in wanted})):
+        stored += map(_stored_claim, tx.execute(_SELECT_STORED.where(_C.slot == slot, _C.memory_id.in_(part))))
+    stored = [each for each in stored if (each.memory.id, each.position) in wanted]
+    return sorted(stored, key=lambda each: (each.memory.id, each.position))
+
+
+_Found: TypeAlias = tuple[int, int, Mapping[str, Any]]
+"""A claim as JSON, after its memory and position."""
+
+
+def _may_concern(about: Mapping[str, Any], found: Sequence[_Found]) -> list[_Found]:
+    """Return the claims that one may end, follow or contradict, and those told later, which may do so to it."""
+    if about.get("replaces") is not None:  # any value may be the one that it names
+        return list(found)
+    told = _told_at(about)
+    others, values = list[_Found](), list[_Found]()
+    for each in found:
+        if each[2]["holds"] != about["holds"] or _told_at(each[2]) > told:
+            others.append(each)
+        elif each[2]["single"] and about["single"]:
+            values.append(each)
+    if about.get("operation", "state") in ("state", "event"):
+        values.sort(key=lambda each: (_told_at(each[2]), each[0], each[1]))
+        values = values[-MAX_FOLLOWED:]
+    return others + values
+
+
+def _told_at(claim: Mapping[str, Any]) -> datetime:
+    """Return by what claims are ordered (`supersession.told_at`)."""
+    return datetime.fromisoformat(claim["valid_from" if claim.get("operation") == "event" else "said_at"])
 
 
 def slots_of_other_agents(tx: ReadTransaction, owner: Scope, about: Mapping[str, Any]) -> set[bytes]:
@@ -283,6 +328,13 @@ def claims_of_memories(tx: ReadTransaction, owner: Scope, ids: Collection[int]) 
     return found
 
 
+_DAY_NAME: Final = re.compile(
+    r"(?:on\s+)?(?:(?:mon|tues|wednes|thurs|fri|satur|sun)days?|january|february|march|april|may|june|july|august"
+    r"|september|october|november|december|today|tomorrow)",
+    re.I,
+)
+
+
 def value_shape(value: str) -> str:
     """Return the shape of a value, by which a correction finds what it corrects: a year, a number, a name."""
     folded = value.strip()
@@ -292,6 +344,8 @@ def value_shape(value: str) -> str:
         return "year"
     if re.search(r"\d", folded):
         return "time" if ":" in folded else "number"
+    if _DAY_NAME.fullmatch(folded):
+        return "day"
     return "name" if folded[:1].isupper() else "text"
 
 
@@ -305,6 +359,7 @@ _SHAPES: Final = {
     "year": re.compile(r"\b(?:19|20)\d\d\b"),
     "number": re.compile(r"\d"),
     "time": re.compile(r"\d"),
+    "day": _DAY_NAME,
     "name": re.compile(r"(?<![.!?])(?<!^)\s(?!I\b)[^\W\d_a-z]\w"),
     "text": re.compile(r"\w"),
 }

@@ -20,8 +20,8 @@ from datetime import datetime
 from difflib import SequenceMatcher
 from typing import Final, Literal, TypeAlias
 
-from memoranda.places import place_level
-from memoranda.storage.claims import ANY_ATTRIBUTE, Claim, fold, value_shape
+from memoranda.places import is_place, place_level
+from memoranda.storage.claims import ANY_ATTRIBUTE, MAX_FOLLOWED, Claim, fold, value_shape
 from memoranda.types import trust_rank
 
 Relation: TypeAlias = Literal["none", "repeat", "end", "follow", "contradict"]
@@ -39,8 +39,6 @@ _DIGITS: Final = 3
 _SHORT_WORD: Final = 5
 _SLIP: Final = 0.85
 """How alike two words are of which one is the other with a typing error."""
-_FOLLOWED: Final = 20
-"""How many older claims refer to a newer one at most, the latest ones: a list of likes may be long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +180,7 @@ class _HeldClaims:
         if claim.replaces is not None:  # any value may be the one that it names
             found.update(n for same in self._by_value.values() for n in same)
         elif claim.single:
-            found.update(self._single if claim.operation not in ("state", "event") else self._single[-_FOLLOWED:])
+            found.update(self._single if claim.operation not in ("state", "event") else self._single[-MAX_FOLLOWED:])
         memory = self._made[newer].memory
         return [n for n in sorted(found) if self._values[n] != (value, holds) and self._made[n].memory != memory]
 
@@ -256,6 +254,8 @@ def _may_both_hold(older: Claim, newer: Claim) -> bool:
         return False  # it says itself what is over
     if older.attribute == "city":
         return place_level(older.value) != place_level(newer.value)
+    if not _are_of_one_kind(older.value, newer.value):
+        return True  # one of them says where it is
     if _is_slip(older.value, newer.value):
         return True
     if _currency(older.value) != _currency(newer.value) or _digits_differ(older.value, newer.value):
@@ -268,6 +268,12 @@ def _is_finer(older: Claim, newer: Claim) -> bool:
     """Return whether a value only says more exactly what the older one says: "Oslo, Norway" after "Oslo"."""
     finer = _words(older.value) < _words(newer.value) and value_shape(newer.value) != "address"
     return finer and newer.replaces is None and older.holds and newer.holds
+
+
+def _are_of_one_kind(one: str, other: str) -> bool:
+    """Return whether two names are both names of places, or neither is."""
+    places = [value_shape(value) == "name" and is_place(value) for value in (one, other)]
+    return places[0] == places[1]
 
 
 def _digits_differ(one: str, other: str) -> bool:
@@ -324,7 +330,8 @@ def fits(made: Claim, claim: Claim) -> bool:
     if made.attribute == ANY_ATTRIBUTE or not made.holds:
         return False
     if claim.operation == "correct" and claim.replaces is None:  # whomever the speaker spoke of just before
-        return value_shape(made.value) == value_shape(claim.value) and _are_as_long(made.value, claim.value)
+        alike = value_shape(made.value) == value_shape(claim.value) and _are_of_one_kind(made.value, claim.value)
+        return alike and _are_as_long(made.value, claim.value)
     same = made.subject.casefold() == claim.subject.casefold()
     return same and names_thing_owned(made.value, claim.replaces or claim.value)
 

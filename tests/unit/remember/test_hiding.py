@@ -108,6 +108,14 @@ def test_change_of_a_circumstance_hides_nothing(manager: MemoryManager, older: s
         ("My editor is vim.", "My editor is slow now."),
         ("My number is 7 in the choir.", "My new number is 555-8123."),
         ("My phone number is 555-8123.", "My new number is 7."),
+        ("My team is Payments.", "My team is in Rome now."),
+        ("My team is Payments.", "My team is Italian now."),
+        ("My team is Payments.", "My team is now Berlin-based."),
+        ("My team is Payments.", "My team is in Confluence now."),
+        ("My office is Room 12.", "My office is Berlin now."),
+        ("My car is a Golf.", "My car is Tom's now."),
+        ("My manager is Sarah.", "My manager is Happy now."),
+        ("My name is Anna.", "My name is now Mud."),
     ],
 )
 def test_value_of_another_kind_hides_nothing(manager: MemoryManager, older: str, newer: str) -> None:
@@ -485,3 +493,43 @@ def test_words_that_deny_an_answer_take_back_nothing(
     tell(manager, 1, answer, "assistant")
     tell(manager, 2, back)
     assert bool(manager.facts(user="ana")) == holds
+
+
+@pytest.mark.parametrize(
+    "request_for_words",
+    [
+        "{} Please correct my English.",
+        "{} Fix my Italian please.",
+        "{} Check for mistakes.",
+        "{} Correct me.",
+        "{} Make my writing better.",
+        "{} Reply in Italian.",
+        "{} Auf Deutsch bitte.",
+        "Help me with my English. {}",
+    ],
+)
+def test_request_about_words_makes_a_change_a_text(manager: MemoryManager, request_for_words: str) -> None:
+    assert not hides(manager, "I live in Berlin.", request_for_words.format("I moved to Rome."))
+
+
+def test_place_of_a_thing_is_no_value_of_it(manager: MemoryManager) -> None:
+    say(manager, "My team is Payments.", 0)
+    say(manager, "My team is in Rome now.", 9)
+    facts = {fact.attribute: fact.value for fact in manager.facts(user="ana")}
+    assert facts == {"team": "Payments", "team location": "Rome"}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Make it short.",
+        "Make that French.",
+        "Make it Friday.",
+        "Oops, Wrong chat.",
+        "Typo.",
+        "No, it's Tuesday.",
+        "It's Ben after all.",
+    ],
+)
+def test_request_or_excuse_corrects_nothing(manager: MemoryManager, words: str) -> None:
+    assert not hides(manager, "I live in Lyon.", words)

@@ -479,3 +479,15 @@ def test_changed_history_equals_history_of_remaining_statements(
     for _, statement in sorted(changed.statements.items()):
         remaining.remember(statement.text, statement.days, statement.role)
     assert changed.facts() == remaining.facts()
+
+
+def test_slot_with_many_values_refers_to_the_latest_ones_only(manager: MemoryManager) -> None:
+    ids = [remember(manager, f"I live in Town{n}.", n) for n in range(24)]
+    assert followed_ids(manager, ids[-1]) == ids[-21:-1]
+    remember(manager, "I live in Oldtown.", 0.5)  # decides the whole slot again, with the same result
+    assert followed_ids(manager, ids[-1]) == ids[-21:-1]
+
+
+def test_sentence_like_several_older_ones_makes_one_claim_from_them(manager: MemoryManager) -> None:
+    ids = [remember(manager, f"I like band {n}.", n) for n in range(5)]
+    assert len(get(manager, ids[-1]).notes["claims"]) == 2  # what it says by itself is one more
