@@ -146,6 +146,8 @@ def test_memory_is_released_from_quarantine(look: Look, writable: str) -> None:
     page.get_by_role("button", name="Release").click()
     page.get_by_text("takes part in recall").wait_for()
     assert httpx2.get(f"{writable}/v1/memories/{number}", params={"all_users": True}).json()["quarantined_at"] is None
+    page.get_by_role("button", name="Undo").click()
+    page.get_by_text("In quarantine since").wait_for()
 
 
 def test_person_shows_what_is_known_and_what_it_replaced(look: Look, small: str) -> None:

@@ -197,6 +197,7 @@ QUERIES: dict[str, Query] = {
     "delete": lambda a: a.manager.delete([a.foreign], user=ANY),
     "discard": lambda a: a.manager.discard([a.foreign], user=ANY),
     "release": lambda a: a.manager.release(a.foreign, user=ANY),
+    "quarantine": lambda a: a.manager.quarantine(a.foreign, user=ANY),
     "archive": lambda a: a.manager.archive(a.foreign, user=ANY),
     "restore": lambda a: a.manager.restore(a.foreign, user=ANY),
     "pin": lambda a: a.manager.pin(a.foreign, user=ANY),

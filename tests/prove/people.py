@@ -169,6 +169,7 @@ REFUSED: Final[dict[str, Ask]] = {
     "delete": lambda q: q.manager.delete(q.id, **q.names),
     "discard": lambda q: q.manager.discard(q.id, **q.names),
     "release": lambda q: q.manager.release(q.id, **q.names),
+    "quarantine": lambda q: q.manager.quarantine(q.id, **q.names),
     "archive": lambda q: q.manager.archive(q.id, **q.names),
     "restore": lambda q: q.manager.restore(q.id, **q.names),
     "pin": lambda q: q.manager.pin(q.id, **q.names),

@@ -174,7 +174,7 @@ def writing_calls(other: Tenant) -> list[Call]:
         ("POST", "/v1/upkeep/cleanup", {"json": {"max_age_days": 0, "min_importance": 1, **everybody}}),
         *(
             ("POST", f"/v1/memories/{foreign}/{verb}", {"json": everybody})
-            for verb in ("archive", "restore", "release", "pin", "unpin")
+            for verb in ("archive", "restore", "release", "quarantine", "pin", "unpin")
         ),
         ("POST", "/v1/upkeep", {"json": everybody}),
         ("POST", "/v1/forget", {"json": {"containing": other.word, **everybody}}),

@@ -117,6 +117,7 @@ class MemoryManager:
     update = off_loop(_Sync.update, model=True)
     delete = off_loop(_Sync.delete)
     release = off_loop(_Sync.release)
+    quarantine = off_loop(_Sync.quarantine)
     discard = off_loop(_Sync.discard)
     list_memories = off_loop(_Sync.list_memories)
     search_memories = off_loop(_Sync.search_memories, model=True)

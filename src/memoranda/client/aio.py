@@ -97,6 +97,7 @@ class MemoryManager:
     conflicts = async_method(requests.conflicts)
     history = async_method(requests.history)
     release = async_method(requests.release)
+    quarantine = async_method(requests.quarantine)
     discard = async_method(requests.discard)
     archive = async_method(requests.archive)
     restore = async_method(requests.restore)

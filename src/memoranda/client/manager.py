@@ -190,6 +190,7 @@ class MemoryManager:
     conflicts = sync_method(requests.conflicts)
     history = sync_method(requests.history)
     release = sync_method(requests.release)
+    quarantine = sync_method(requests.quarantine)
     discard = sync_method(requests.discard)
     archive = sync_method(requests.archive)
     restore = sync_method(requests.restore)

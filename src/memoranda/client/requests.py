@@ -138,6 +138,7 @@ get_related_memories = endpoint(
 facts = endpoint(Embedded.facts, "GET", "/v1/facts", parse_list(list[Fact], "fact"))
 conflicts = endpoint(Embedded.conflicts, "GET", "/v1/conflicts", parse_list(list[FactConflict], "conflict"))
 release = endpoint(Embedded.release, "POST", "/v1/memories/{memory_id:d}/release", parse_as(Memory))
+quarantine = endpoint(Embedded.quarantine, "POST", "/v1/memories/{memory_id:d}/quarantine", parse_as(Memory))
 archive = endpoint(Embedded.archive, "POST", "/v1/memories/{memory_id:d}/archive", parse_as(Memory))
 restore = endpoint(Embedded.restore, "POST", "/v1/memories/{memory_id:d}/restore", parse_as(Memory))
 pin = endpoint(Embedded.pin, "POST", "/v1/memories/{memory_id:d}/pin", parse_as(Memory))

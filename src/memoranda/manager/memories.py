@@ -256,6 +256,25 @@ class MemoryMethods(RecallMethods):
         """
         return self._components.memories.release(self._scope(agent, user, session), check_id(memory_id))
 
+    def quarantine(
+        self,
+        memory_id: int,
+        reason: str = "put there by hand",
+        *,
+        agent: str | None = None,
+        user: str | AnyUser | None = None,
+        session: str | None = None,
+    ) -> Memory:
+        """Put a memory into quarantine, where no recall finds it and it ends no other memory, until it is released.
+
+        Args:
+            memory_id: The id of the memory.
+            reason: Why, for whoever decides about it.
+            agent, user, session: The scope it must be in.
+        """
+        scope = self._scope(agent, user, session)
+        return self._components.memories.quarantine(scope, check_id(memory_id), clean_text(reason, "reason"))
+
     def discard(
         self,
         memory_id: int | Sequence[int],

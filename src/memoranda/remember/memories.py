@@ -13,7 +13,7 @@ from memoranda.embedding.vectors import Vectors
 from memoranda.errors import InvalidInput
 from memoranda.redaction import default_redactor, redact_secrets
 from memoranda.remember.new_memory import WriteOptions, from_text
-from memoranda.remember.quarantine import screen
+from memoranda.remember.quarantine import hold, screen
 from memoranda.results import CleanedMemory, CleanupReport
 from memoranda.shown_ids import show_id
 from memoranda.storage.base import Store, TurnStore
@@ -150,11 +150,16 @@ class Memories:
                 raise version_conflict(known, expected_version)
             return self._edit_of(known, make_patch(known))
 
+        return self._write_edit(plan, once=expected_version is not None)
+
+    def _write_edit(self, plan: Callable[[], Edit | Memory], *, once: bool = False) -> Memory:
+        """Write the edit that is planned; unless `once`, plan it again when another writer was faster."""
+
         def write() -> Memory:
             edit = plan()
             return edit if isinstance(edit, Memory) else _stored(self._apply_change(edit))
 
-        if expected_version is not None:
+        if once:
             return write()
         store = self._store
         in_turn = partial(_write_in_turn, store, plan) if isinstance(store, TurnStore) else None
@@ -188,6 +193,19 @@ class Memories:
         self.get(scope, memory_id)
         self._apply_change(Release(scope, (memory_id,)))
         return self.get(scope, memory_id)
+
+    def quarantine(self, scope: Scope, memory_id: int, reason: str) -> Memory:
+        """Put a memory into quarantine; one that is in it stays as it is."""
+
+        def plan() -> Edit | Memory:
+            known = self.get(scope, memory_id)
+            if known.quarantined_at is not None:
+                return known
+            new = self._apply(Patch(), known)
+            hold(new, reason, self._clock())
+            return Edit(known.id, known.version, new)
+
+        return self._write_edit(plan)
 
     def discard(self, scope: Scope, ids: Sequence[int]) -> int:
         """Remove memories in quarantine: all of them, or none when one does not exist or is not in quarantine."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime
 from typing import Final
 
 from memoranda.remember.poison import find_poison
@@ -30,6 +31,11 @@ def find_channel(trust: str, source: str | None) -> Channel:
     return "user" if trust == "user" and is_own else "outside"
 
 
+def hold(new: NewMemory, reason: str, since: datetime) -> None:
+    """Put a memory into quarantine at a person's word."""
+    _hold(new, {"reason": reason}, since)
+
+
 def _screen(new: NewMemory) -> None:
     channel = find_channel(new.trust, new.source)
     # The names of a speaker and of a source are shown in a prompt as well.
@@ -42,9 +48,13 @@ def _screen(new: NewMemory) -> None:
     note: dict[str, JSON] = {"reason": suspicion.reason if suspicion else _EDITED}
     if suspicion is not None:
         note |= {"signs": list(suspicion.signs), "score": suspicion.score}
+    _hold(new, note, new.recorded_at)
+
+
+def _hold(new: NewMemory, note: dict[str, JSON], since: datetime) -> None:
     # A suspect ends nothing: its claims count only once it is released.
     claims = new.notes.get(CLAIMS)
     new.notes = {name: value for name, value in new.notes.items() if name != CLAIMS} | {
         QUARANTINE: note | ({CLAIMS: claims} if claims else {})
     }
-    new.quarantined_at = new.quarantined_at or new.recorded_at
+    new.quarantined_at = new.quarantined_at or since

@@ -91,6 +91,10 @@ class ScopedRequest(RequestModel):
     """Read the memories of all users: needs a key with the admin scope."""
 
 
+class QuarantineRequest(ScopedRequest):
+    reason: Text = "put there by hand"
+
+
 class WhereFilter(RequestModel):
     """A filter on memories; every field that is set must match."""
 
@@ -228,26 +232,20 @@ class QuestionRequest(ScopedRequest):
     """Answer with what was known at this time."""
     min_score: UnitInterval | None = None
     """The lowest score of a memory that is returned."""
-    mode: Mode | None = None
 
 
 class RecallRequest(QuestionRequest):
+    mode: Mode | None = None
     limit: Limit = 10
     explain: bool = False
     shared: bool = False
     """Search the shared knowledge as well."""
 
 
-class WhyNotRequest(ScopedRequest):
+class WhyNotRequest(QuestionRequest):
     query: Text = Field(examples=["What does Ann drink?"])
     memory_id: MemoryId = Field(examples=[1])
-    types: TypeNames | None = None
-    where: WhereFilter | None = None
     limit: Limit = 10
-    now: Moment | None = None
-    as_of: Moment | None = None
-    known_at: Moment | None = None
-    min_score: UnitInterval | None = None
 
 
 class ReplayRequest(ScopedRequest):
@@ -257,6 +255,7 @@ class ReplayRequest(ScopedRequest):
 
 
 class ContextRequest(QuestionRequest):
+    mode: Mode | None = None
     limit: Limit = 30
     budget: TokenCount = 1500
     """Maximum tokens of the text."""

@@ -248,12 +248,13 @@ def _save(tx: Transaction, new: NewMemory) -> Outcome:
 
 
 def _edit(tx: Transaction, change: Edit) -> Outcome:
-    """Replace a row. New words make new claims in place of the old ones; the same words keep the old claims."""
+    """Replace a row. New words make new claims; the same words keep them, except in quarantine."""
     owner = Scope(change.new.scope.tenant, user=change.new.scope.user)
     known = get_memory(tx, owner, change.id)
     if known is None or not (claims_of(known) or change.new.notes.get(CLAIMS)):
         return _replace_row(tx, change)
-    if known.content == change.new.content:
+    held = change.new.quarantined_at is not None and known.quarantined_at is None
+    if known.content == change.new.content and not held:
         change.new.notes = known.notes
         return _replace_row(tx, change)
     slots = slots_of(tx, owner, [change.id])

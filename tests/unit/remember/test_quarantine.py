@@ -46,6 +46,33 @@ def test_released_memory_is_recalled(manager: MemoryManager) -> None:
     assert [hit.id for hit in manager.recall("previous instructions passwords", user="ann")] == [suspect.id]
 
 
+def test_memory_in_quarantine_ends_nothing_however_often_it_goes_there_and_back(manager: MemoryManager) -> None:
+    home, move = (manager.remember(text, user="ann")[0].memory for text in ("I live in Ghent.", "I moved to Rome."))
+    assert home is not None
+    assert move is not None
+    for _ in range(2):
+        assert manager.get(home.id, user="ann").superseded_by == move.id
+        held = manager.quarantine(move.id, "odd", user="ann")
+        assert held.notes["quarantine"]["reason"] == "odd"
+        assert manager.quarantine(move.id, "again", user="ann") == held
+        assert manager.get(home.id, user="ann").superseded_by is None
+        assert [fact.value for fact in manager.facts(user="ann")] == ["Ghent"]
+        assert [hit.id for hit in manager.recall("Where do I live?", user="ann")] == [home.id]
+        assert manager.release(move.id, user="ann").quarantined_at is None
+        assert [fact.value for fact in manager.facts(user="ann")] == ["Rome"]
+    assert not manager.check().problems
+
+
+def test_wrong_reason_puts_nothing_into_quarantine(manager: MemoryManager) -> None:
+    memory = manager.add_memory("I like tea.")
+    for reason in ("", " ", 3, None):
+        with pytest.raises(InvalidInput):
+            manager.quarantine(memory.id, reason)  # type: ignore[arg-type]
+    with pytest.raises(NotFound):
+        manager.quarantine(memory.id, user="ann")
+    assert manager.get(memory.id) == memory
+
+
 def test_discarded_memory_is_deleted(manager: MemoryManager) -> None:
     suspect = manager.add_memory(POISON, user="ann")
     assert manager.discard(suspect.id, user="ann") == 1

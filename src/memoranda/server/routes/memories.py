@@ -17,6 +17,7 @@ from memoranda.server.requests import (
     DeleteRequest,
     ListRequest,
     MemoryId,
+    QuarantineRequest,
     RelatedQuery,
     ScopedRequest,
     ScopeQuery,
@@ -118,6 +119,12 @@ async def restore(memory_id: PathId, request: ScopedRequest, caller: Writer) -> 
 async def release(memory_id: PathId, request: ScopedRequest, caller: Writer) -> Memory:
     """Take a memory out of quarantine, so that it takes part in recall."""
     return await caller.memory.release(memory_id, **caller.read_scope(request))
+
+
+@routes.post("/memories/{memory_id}/quarantine")
+async def quarantine(memory_id: PathId, request: QuarantineRequest, caller: Writer) -> Memory:
+    """Put a memory into quarantine, where no recall finds it until it is released."""
+    return await caller.memory.quarantine(memory_id, **request.arguments(), **caller.read_scope(request))
 
 
 @routes.post("/memories/discard")

@@ -68,6 +68,13 @@ SELECT memories.id, agent, session, speaker, valid_from, valid_to, expires_at, r
   superseded_at, terms, data FROM memories
 LEFT JOIN vectors ON vectors.memory_id = memories.id AND vectors.generation = :generation
 WHERE memories.tenant = :tenant AND """
+# Without the limit SQLite drops the order, walks an index in the order of hashes and sorts whole rows at the end.
+ALL_INDEX_ROWS = _INDEX_ROWS.replace(
+    "FROM memories\n",
+    """FROM (SELECT id AS listed FROM memories WHERE tenant = :tenant ORDER BY id LIMIT -1)
+CROSS JOIN memories ON memories.id = listed
+""",
+)
 
 
 class SQLiteTransaction:
@@ -279,12 +286,14 @@ def read_changed_ids(connection: Connection, key: PartitionKey, since: int) -> I
 def read_index_rows(
     connection: Connection, key: PartitionKey, ids: IntArray | None, generation: int | None
 ) -> Iterator[IndexRow]:
-    statement, values = _with_owner(_INDEX_ROWS + _in_index_sql(), key)
+    select_rows = ALL_INDEX_ROWS if ids is None and key.user is ANY else _INDEX_ROWS
+    statement, values = _with_owner(select_rows + _in_index_sql(), key)
     values["generation"] = generation
     if ids is not None:
         statement += " AND memories.id IN (SELECT value FROM json_each(:ids))"
         values["ids"] = to_json(ids.tolist())
-    yield from map(index_row, driver_of(connection).execute(f"{statement} ORDER BY memories.id", values))
+    order = "" if select_rows is ALL_INDEX_ROWS else " ORDER BY memories.id"
+    yield from map(index_row, driver_of(connection).execute(statement + order, values))
 
 
 @cache

@@ -88,7 +88,7 @@ function Actions({ memory, reload }) {
     ).catch(() => {});
     reload();
   };
-  return html`${memory.quarantined_at && html`<button class="button primary" onClick=${turn("release", "released, it takes part in recall")}>
+  return html`${memory.quarantined_at && html`<button class="button primary" onClick=${turn("release", "released, it takes part in recall", "quarantine")}>
     <${Icon} name="check" />Release</button>`}
     <button class="button" onClick=${() => setDialog("edit")}><${Icon} name="edit" />Edit</button>
     <button class="button" onClick=${memory.pinned ? turn("unpin", "no longer pinned", "pin") : turn("pin", "pinned", "unpin")}>
