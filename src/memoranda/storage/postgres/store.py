@@ -41,13 +41,13 @@ from memoranda.storage.meta import delete_meta, get_meta, set_meta
 from memoranda.storage.postgres import graphs, integrity, search
 from memoranda.storage.postgres.connections import (
     ServerConnections,
-    Statement,
     driver_of,
     is_lost,
     is_passing,
     parse_url,
     pause,
 )
+from memoranda.storage.postgres.pool import Statement
 from memoranda.storage.postgres.schema import STORE_ID, TERMS, is_lock_timeout, require_version, upgrade
 from memoranda.storage.postgres.transaction import (
     ACTIVE_GENERATION,
@@ -86,12 +86,10 @@ _SIZE: Final = "SELECT pg_database_size(current_database())"
 class PostgresStore:
     """A `Store` on a PostgreSQL server."""
 
-    connection_class = ServerConnections
-
     def __init__(self, url: str, *, durability: Durability = "full", clock: Clock = utc_now) -> None:
         self.path: Path | None = None
         self._clock = clock if clock is utc_now else check_clock(clock)
-        self._connections = self.connection_class(parse_url(url), durability)
+        self._connections = ServerConnections(parse_url(url), durability)
         self._commits: GroupCommit[_Request, Any] = GroupCommit(self._commit)
         self._committed = 0
         self._dimensions: dict[int, int] = {}

@@ -12,7 +12,8 @@ from sqlalchemy.dialects import postgresql
 from sqlalchemy.dialects.postgresql import Insert, insert
 
 from memoranda.storage.base import Generation, Owner, PartitionKey, Row, Tenant
-from memoranda.storage.postgres.connections import Statement, driver_of, set_local, tenant_settings
+from memoranda.storage.postgres.connections import driver_of, set_local, tenant_settings
+from memoranda.storage.postgres.pool import Statement
 from memoranda.storage.rows import (
     SELECT_MEMORY,
     index_conditions,
@@ -36,7 +37,7 @@ _CHANGED: Final = (
 _CHANGED_OF_TENANT: Final = """
 SELECT DISTINCT memory_id FROM changes WHERE tenant = %s AND (seq > %s OR (
   xid >= coalesce((SELECT horizon FROM changes WHERE seq = %s), '0'::xid8)
-  AND xid IS DISTINCT FROM (SELECT xid FROM changes WHERE seq = %s) AND %s > 0)) ORDER BY memory_id"""
+  AND xid IS DISTINCT FROM (SELECT xid FROM changes WHERE seq = %s) AND %s::bigint > 0)) ORDER BY memory_id"""
 _INDEX_ROWS: Final = """
 SELECT memories.id, agent, session, speaker, valid_from, valid_to, expires_at, recorded_at, true_from,
   superseded_at, terms, data FROM memories
