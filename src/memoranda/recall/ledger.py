@@ -142,7 +142,8 @@ class RecallLedger:
                 if pause and number % _SLICE == 0:
                     time.sleep(pause)
             try:
-                self._store.write(lambda tx: self._insert(tx, rows), tenant=ANY)
+                # Beside the writes of others: of what it checks, it locks the rows itself.
+                self._store.write(OwnedWork(lambda tx: self._insert(tx, rows)), tenant=ANY)
             except MemorandaError as error:
                 _log.warning("%d recalls could not be written to the ledger: %s", len(entries), error)
 

@@ -100,7 +100,7 @@ class ServerConnections:
         )
         self._engine = create_engine("postgresql+psycopg://", pool=self._pool)
         event.listen(self._engine, "before_cursor_execute", _prepare_pages)
-        event.listen(self._engine, "after_cursor_execute", _receive_result)
+        event.listen(self._engine, "after_cursor_execute", receive_result)
         # For an object that is dropped without `close()`.
         self._disposal = weakref.finalize(self, self._engine.dispose)
         self._disposal.atexit = False
@@ -326,8 +326,8 @@ def _prepare_pages(connection: Connection, cursor: Any, *_: object) -> None:
         batch[1].close()
 
 
-def _receive_result(connection: Connection, *_: object) -> None:
-    """Wait for the answer to a statement of SQLAlchemy, which reads it at once."""
+def receive_result(connection: Connection, *_: object) -> None:
+    """Wait for the answer to a statement. SQLAlchemy reads it at once."""
     if batch := connection.info.get(_PIPELINE):
         batch[0].sync()
 

@@ -9,10 +9,11 @@ from typing import Any, Final
 from psycopg import sql
 from sqlalchemy import Connection, Table, select, text
 from sqlalchemy.dialects import postgresql
-from sqlalchemy.dialects.postgresql import Insert, insert
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 
 from memoranda.storage.base import Generation, Owner, PartitionKey, Row, Tenant
-from memoranda.storage.postgres.connections import driver_of, set_local, tenant_settings
+from memoranda.storage.postgres.connections import driver_of, receive_result, set_local, tenant_settings
 from memoranda.storage.postgres.pool import Statement
 from memoranda.storage.rows import (
     SELECT_MEMORY,
@@ -98,8 +99,12 @@ class PostgresTransaction:
     def upsert(
         self, table: Table, rows: Sequence[Mapping[str, Any]], *, key: Sequence[str], update: Sequence[str] = ()
     ) -> int:
-        statement = _upsert_statement(table, tuple(key), tuple(update))
-        return sum(self._connection.execute(statement, row).rowcount for row in rows)
+        if not rows:
+            return 0
+        with self.driver.cursor() as cursor:
+            cursor.executemany(_upsert_statement(table, tuple(rows[0]), tuple(key), tuple(update)), rows)
+            receive_result(self._connection)  # until then nobody knows how many were written
+            return int(cursor.rowcount)
 
     def new_ids(self, table: Table, count: int) -> Sequence[int]:
         column = next(iter(table.primary_key)).name
@@ -130,12 +135,16 @@ class PostgresTransaction:
 
 
 @cache
-def _upsert_statement(table: Table, key: tuple[str, ...], update: tuple[str, ...]) -> Insert:
+def _upsert_statement(table: Table, columns: tuple[str, ...], key: tuple[str, ...], update: tuple[str, ...]) -> str:
     statement = insert(table)
-    if not update:
-        return statement.on_conflict_do_nothing(index_elements=key)
     new = {column: statement.excluded[column] for column in update}
-    return statement.on_conflict_do_update(index_elements=key, set_=new)
+    whole = (
+        statement.on_conflict_do_update(index_elements=key, set_=new)
+        if new
+        else statement.on_conflict_do_nothing(index_elements=key)
+    )
+    dialect = PGDialect_psycopg()  # type: ignore[no-untyped-call]
+    return str(whole.compile(dialect=dialect, column_keys=list(columns)))
 
 
 @cache
