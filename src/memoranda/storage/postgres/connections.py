@@ -115,11 +115,15 @@ class ServerConnections:
 
     def fetch(self, tenant: Tenant, *statements: Statement) -> list[list[Any]]:
         """Return the rows of each statement, which see one commit, in one round trip."""
-        settings = self._read_settings(tenant)
-        first = _set_local(tuple(settings)), list(settings.values())
         self._ensure_open()
         with self.errors(), self._pool.driver() as driver:
-            return driver.fetch_all((first, *statements))[1:]
+            return driver.fetch_all((_set_local(self._read_settings(tenant)), *statements))[1:]
+
+    def fetch_binary(self, tenant: Tenant, statement: Statement) -> list[Any]:
+        """Return the rows of a statement for many of them, in one round trip."""
+        self._ensure_open()
+        with self.errors(), self._pool.driver() as driver:
+            return driver.fetch_binary(_set_local(self._read_settings(tenant)), statement)
 
     @contextmanager
     def fetching(self, tenant: Tenant) -> Iterator[Any]:
@@ -219,11 +223,15 @@ def tenant_settings(tenant: Tenant) -> dict[str, str]:
 
 def set_local(driver: Any, settings: Mapping[str, str]) -> None:
     """Change settings until the transaction ends, all of them in one statement."""
-    driver.execute(_set_local(tuple(settings)), list(settings.values()))
+    driver.execute(*_set_local(settings))
+
+
+def _set_local(settings: Mapping[str, str]) -> Statement:
+    return _set_local_text(tuple(settings)), list(settings.values())
 
 
 @cache
-def _set_local(names: tuple[str, ...]) -> str:
+def _set_local_text(names: tuple[str, ...]) -> str:
     return "SELECT " + ", ".join(f"set_config('{name}', %s, true)" for name in names)
 
 

@@ -149,6 +149,19 @@ class ServerConnection(psycopg.Connection[Any]):
             rows.append(cursor.fetchall())
         return rows
 
+    def fetch_binary(self, first: Statement, statement: Statement) -> list[Any]:
+        """Return the rows of a statement in binary form, which is faster to read; both are run in one round trip."""
+        new, (text, values) = list[str](), statement
+        named = self._by_name(text, len(values), new) if self.prepares else text
+        whole = psycopg.ClientCursor(self).mogrify(named, values)
+        cursor = self.cursor(binary=True)
+        with self.pipeline():
+            self.execute(*first)
+            for each in new:
+                self.execute(each)
+            cursor.execute(whole)
+        return cursor.fetchall()
+
     def _by_name(self, text: str, values: int, new: list[str]) -> str:
         """Return what runs a statement; what prepares it, if it is not yet prepared, is added to `new`."""
         name = self._statement_names.get(text)

@@ -43,7 +43,7 @@ class StandbyStore(PostgresStore):
 
     def has_replayed(self, position: str) -> bool:
         """Return whether it has everything that the primary had written up to a position of its log."""
-        in_recovery, replayed = self._fetch(None, lambda driver: driver.execute(_HAS_REPLAYED, (position,)).fetchone())
+        [[(in_recovery, replayed)]] = self._ask(None, (_HAS_REPLAYED, [position]))
         # One that was promoted has a log of its own: positions no longer say anything.
         return bool(in_recovery and replayed)
 
@@ -120,7 +120,7 @@ class ReplicatedStore(PostgresStore):
         """Return the standby if it has all that was written before this call, perhaps after a moment."""
         if time.monotonic() < self._ask_again_at:
             return self
-        position = self._fetch(None, lambda driver: driver.execute(_POSITION).fetchone()[0])
+        [[(position,)]] = self._ask(None, (_POSITION, ()))
         deadline = time.monotonic() + _WAIT_SECONDS
         with suppress(Unavailable):
             standby = self._find_standby()

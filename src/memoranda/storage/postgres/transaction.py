@@ -180,15 +180,23 @@ def ids_from(rows: Sequence[Row]) -> IntArray:
     return np.fromiter((row[0] for row in rows), dtype=np.int64)
 
 
-def select_index_rows(key: PartitionKey, ids: IntArray | None, generation: int | None) -> Statement:
+def select_index_rows(key: PartitionKey, ids: IntArray, generation: int | None) -> Statement:
+    """Return the statement for what an index needs of these memories, as far as they are of the partition."""
+    statement, values = _select_index(key, generation)
+    return f"{statement} AND memories.id = ANY(%s::bigint[]) ORDER BY memories.id", [*values, _array(ids.tolist())]
+
+
+def select_index_page(key: PartitionKey, after: int, limit: int, generation: int | None) -> Statement:
+    """Return the statement for the next memories of the partition, in the order of their ids."""
+    statement, values = _select_index(key, generation)
+    return f"{statement} AND memories.id > %s ORDER BY memories.id LIMIT %s", [*values, after, limit]
+
+
+def _select_index(key: PartitionKey, generation: int | None) -> tuple[str, list[Any]]:
     statement, values = _INDEX_ROWS + _in_index_sql(), [generation, key.tenant]
-    if key.user is not ANY:
-        statement += ' AND memories."user" = %s'
-        values.append(stored_name(key.user))
-    if ids is not None:
-        statement += " AND memories.id = ANY(%s::bigint[])"
-        values.append(_array(ids.tolist()))
-    return f"{statement} ORDER BY memories.id", values
+    if key.user is ANY:
+        return statement, values
+    return f'{statement} AND memories."user" = %s', [*values, stored_name(key.user)]
 
 
 def read_next_ids(driver: Any) -> dict[str, int]:
