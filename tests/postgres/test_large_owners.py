@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
+import numpy as np
 import psycopg
 import pytest
 
@@ -16,10 +17,11 @@ from memoranda.settings import MemoryConfig
 from memoranda.storage import open_store
 from memoranda.storage.base import PartitionKey
 from memoranda.storage.postgres import graphs
+from memoranda.storage.postgres import store as postgres
 from memoranda.storage.postgres.connections import ServerConnections, parse_url
 from memoranda.storage.postgres.graphs import nearest_statement
 from memoranda.testing.fakes import HashEmbedder
-from memoranda.types import Recall
+from memoranda.types import ANY, Recall
 from tests.postgres.server import OWNER, SERVICE, PostgresServer
 
 _WORDS = [f"word{number}" for number in range(60)]
@@ -75,6 +77,24 @@ def test_database_gives_the_same_hits_and_scores_as_memory(manager: MemoryManage
     health = small.health()
     assert 0 < health.index_bytes <= health.index_limit == 300_000
     assert manager.health().index_bytes > 400_000
+
+
+def test_rows_of_an_index_are_the_same_in_pages_of_any_size(
+    url: str, manager: MemoryManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, keys = open_store(url), [PartitionKey("default", user) for user in ("ada", "bob", "nobody", ANY)]
+    generation = store.active_generation()
+    assert generation is not None
+    whole = [list(store.rows(key, None, generation.id)) for key in keys]
+    assert [len(rows) for rows in whole] == [750, 20, 0, 770]
+    some = np.array([row.id for row in whole[0][::3]], dtype=np.int64)
+    for size in (1, 7, 20, 750):
+        if size > 1:
+            monkeypatch.setattr(postgres, "_PAGE", size)
+            assert [list(store.rows(key, None, generation.id)) for key in keys] == whole
+        assert list(store.rows(keys[0], some, generation.id)) == whole[0][::3]
+        assert list(store.rows(keys[1], some, generation.id)) == []
+    store.close()
 
 
 def test_search_in_the_database_sees_what_others_write(manager: MemoryManager, small: MemoryManager) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import psycopg
@@ -14,7 +14,7 @@ from memoranda.manager.manager import MemoryManager
 from memoranda.settings import MemoryConfig
 from memoranda.storage import open_store
 from memoranda.storage.base import OwnedWork
-from memoranda.storage.postgres.connections import SEPARATOR
+from memoranda.storage.postgres.pool import ServerConnection, Statement
 from memoranda.testing.fakes import HashEmbedder
 from tests.postgres.server import PostgresServer
 
@@ -116,21 +116,20 @@ def test_work_for_one_user_reads_only_rows_of_that_user(
     manager: MemoryManager, url: str, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     statements: list[tuple[Any, Any]] = []
-    execute = psycopg.Cursor.execute
+    execute, fetch_all = psycopg.Cursor.execute, ServerConnection.fetch_all
 
     def record(cursor: Any, query: Any, params: Any = None, **options: Any) -> Any:
-        if isinstance(query, str) and SEPARATOR in query:
-            left = list(params)
-            for part in query.split(SEPARATOR):  # of a message with several statements
-                count = part.count("%s")
-                statements.append((part, left[:count]))
-                del left[:count]
-        else:
+        if not isinstance(cursor, psycopg.ClientCursor):  # several statements in one message
             statements.append((query, params))
         return execute(cursor, query, params, **options)
 
+    def record_all(driver: ServerConnection, together: Sequence[Statement]) -> list[list[Any]]:
+        statements.extend(together)
+        return fetch_all(driver, together)
+
     with monkeypatch.context() as patch:
         patch.setattr(psycopg.Cursor, "execute", record)
+        patch.setattr(ServerConnection, "fetch_all", record_all)
         _WORK[name](manager)
     texts = [(query if isinstance(query, str) else query.as_string(), params) for query, params in statements]
     checked = [

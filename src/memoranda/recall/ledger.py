@@ -53,8 +53,7 @@ _MEMORY_FIELDS: Final = tuple(spec.name for spec in fields(Memory))
 _fixed_fields: Final = attrgetter(*(name for name in _MEMORY_FIELDS if name not in ("metadata", "notes", "value")))
 _MAX_DIGESTS: Final = 2_000
 _PAUSE: Final = 0.0002
-"""Seconds after every few entries in the background, in which a recall gets the interpreter at once."""
-_SLICE: Final = 8
+"""Seconds after each entry in the background, in which a recall gets the interpreter at once."""
 _OTHER_HIT_FIELDS: Final = tuple(spec.name for spec in fields(Hit) if spec.name not in ("memory", "score", "why"))
 
 
@@ -137,12 +136,13 @@ class RecallLedger:
                 return
             self._states.start_batch()
             rows: list[LedgerRow] = []
-            for number, entry in enumerate(entries):
+            for entry in entries:
                 rows.append(_to_row(entry, self._states, self._mask))
-                if pause and number % _SLICE == 0:
+                if pause:
                     time.sleep(pause)
             try:
-                self._store.write(lambda tx: self._insert(tx, rows), tenant=ANY)
+                # Beside the writes of others: of what it checks, it locks the rows itself.
+                self._store.write(OwnedWork(lambda tx: self._insert(tx, rows)), tenant=ANY)
             except MemorandaError as error:
                 _log.warning("%d recalls could not be written to the ledger: %s", len(entries), error)
 

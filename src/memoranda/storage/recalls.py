@@ -88,7 +88,9 @@ def _insert_states(tx: Transaction, states: set[StateKey], to_json: Callable[[St
     present: set[int] = set()
     unused: list[StateKey] = []
     for part in chunked(sorted({memory_id for memory_id, _ in states})):
-        present.update(tx.scalars(select(memories.c.id).where(memories.c.id.in_(part))))
+        # Locked, where rows can be: none of them is deleted before this is committed.
+        kept = select(memories.c.id).where(memories.c.id.in_(part)).order_by(memories.c.id)
+        present.update(tx.scalars(kept.with_for_update(read=True, key_share=True)))
         found = tx.execute(select(_S.memory_id, _S.digest, _S.used_at).where(_S.memory_id.in_(part)))
         known = {(row[0], row[1]): row[2] for row in found}
         unused += [key for key, used_at in known.items() if key in states and used_at < tx.at - _USE_MICROS]
@@ -96,8 +98,8 @@ def _insert_states(tx: Transaction, states: set[StateKey], to_json: Callable[[St
     if unused:
         tx.execute(_USE, [{"memory": key[0], "state_digest": key[1], "now": tx.at} for key in unused])
     new = [key for key in sorted(states) if key[0] in present]
-    rows = [(*key, to_json(key), tx.at) for key in new]
-    tx.insert_rows(recalled_memories, ("memory_id", "digest", "state", "used_at"), rows)
+    rows = [{"memory_id": key[0], "digest": key[1], "state": to_json(key), "used_at": tx.at} for key in new]
+    tx.upsert(recalled_memories, rows, key=("memory_id", "digest"))  # another process may have written some meanwhile
 
 
 def read_recall(tx: ReadTransaction, scope: Scope, recall_id: str) -> PastAnswer | None:

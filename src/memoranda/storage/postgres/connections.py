@@ -5,30 +5,26 @@ from __future__ import annotations
 import random
 import time
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import chain
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeVar
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
-from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy import Connection, create_engine, event
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from memoranda.errors import Closed, Conflict, Incompatible, InvalidInput, MemorandaError, Unavailable
 from memoranda.storage.base import Durability, Tenant
 from memoranda.storage.errors import translate_errors
+from memoranda.storage.postgres.pool import LimitedPool, ServerConnection, Statement
 from memoranda.types import AnyUser
 
 R = TypeVar("R")
-Statement: TypeAlias = tuple[str, Sequence[Any]]
-"""A statement and its values, in order."""
-SEPARATOR: Final = ";\n"
-"""Between the statements of one message."""
 POOL_SIZE: Final = 10
 _POOL_SECONDS: Final = 5.0
 _CONNECT_SECONDS: Final = 10
@@ -45,6 +41,11 @@ _LOST: Final = ("08", "57P01", "57P02", "57P03", "25006")
 """The connection or the server is gone, or this is no longer the server that writes. So says no SQLSTATE at all."""
 _BUSY: Final = ("40001", "40P01", "55P03")
 """Another transaction was in the way."""
+_CHANGED: Final = "0A000"
+"""A prepared statement no longer returns the same columns, since a table has changed."""
+_UNPREPARED: Final = ("26000", "42P05")
+"""A statement is not prepared, or was before: something between gave us the session of another connection."""
+_PASSING: Final = (*_BUSY, _CHANGED, *_UNPREPARED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,8 @@ class ServerAddress:
     """The address without the password."""
     pool_size: int = POOL_SIZE
     prepare_threshold: int | None = None
-    """After how many runs a statement is prepared; None for never, since poolers in transaction mode lose them."""
+    """After how many runs the driver prepares a statement. None for never: the reads of a recall are prepared anyway,
+    except behind a pooler, whose sessions may be another one each time."""
 
 
 def parse_url(url: str) -> ServerAddress:
@@ -92,7 +94,13 @@ class ServerConnections:
         self._start()
 
     def _start(self) -> None:
-        self._engine = _make_engine(self.address)
+        self._opener = _Opener(self.address)
+        self._pool = LimitedPool(
+            self._opener, size=self.address.pool_size, seconds=_POOL_SECONDS, recycle=_LIFETIME_SECONDS
+        )
+        self._engine = create_engine("postgresql+psycopg://", pool=self._pool)
+        event.listen(self._engine, "before_cursor_execute", _prepare_pages)
+        event.listen(self._engine, "after_cursor_execute", receive_result)
         # For an object that is dropped without `close()`.
         self._disposal = weakref.finalize(self, self._engine.dispose)
         self._disposal.atexit = False
@@ -106,40 +114,25 @@ class ServerConnections:
             yield begun
 
     def fetch(self, tenant: Tenant, *statements: Statement) -> list[list[Any]]:
-        """Return the rows of each statement. All are sent in one message, which the server runs as one transaction.
+        """Return the rows of each statement, which see one commit, in one round trip."""
+        self._ensure_open()
+        with self.errors(), self._pool.driver() as driver:
+            return driver.fetch_all((_set_local(self._read_settings(tenant)), *statements))[1:]
 
-        Their values are quoted here, since a message with parameters may hold one statement only.
-        """
-        settings = self._read_settings(tenant)
-        texts, values = zip((_set_local(tuple(settings)), list(settings.values())), *statements, strict=True)
-        with self.errors():
-            self._ensure_open()
-            borrowed = self._engine.raw_connection()
-            try:
-                rows = _fetch_all(borrowed.driver_connection, SEPARATOR.join(texts), list(chain(*values)))
-            except BaseException:
-                borrowed.invalidate()  # nobody knows in which state it is
-                raise
-            borrowed.close()
-        return rows[1:]
+    def fetch_binary(self, tenant: Tenant, statement: Statement) -> list[Any]:
+        """Return the rows of a statement for many of them, in one round trip."""
+        self._ensure_open()
+        with self.errors(), self._pool.driver() as driver:
+            return driver.fetch_binary(_set_local(self._read_settings(tenant)), statement)
 
     @contextmanager
     def fetching(self, tenant: Tenant) -> Iterator[Any]:
         """Yield the driver's own connection for one statement, which is sent together with what must come before it."""
-        with self.errors():
-            self._ensure_open()
-            borrowed = self._engine.raw_connection()
-            try:
-                driver: Any = borrowed.driver_connection
-                driver.autocommit = True  # what is sent between two answers is one transaction
-                with driver.pipeline():
-                    set_local(driver, self._read_settings(tenant))
-                    yield driver
-                driver.autocommit = False
-            except BaseException:
-                borrowed.invalidate()  # nobody knows in which state it is
-                raise
-            borrowed.close()
+        self._ensure_open()
+        # What is sent between two answers is one transaction.
+        with self.errors(), self._pool.driver() as driver, driver.pipeline():
+            set_local(driver, self._read_settings(tenant))
+            yield driver
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
@@ -151,7 +144,7 @@ class ServerConnections:
     def outside_transactions(self) -> Iterator[Connection]:
         """Yield a connection that commits each statement by itself."""
         with self.errors(), self._connect() as connection:
-            yield connection.execution_options(isolation_level="AUTOCOMMIT")
+            yield connection
 
     def retry_read(self, read: Callable[[], R]) -> R:
         """Return what `read` returns; read again when the connection was lost or another transaction in the way."""
@@ -173,6 +166,8 @@ class ServerConnections:
             except DBAPIError as error:
                 raise error_for(error.orig, self.where) from error.orig
             except psycopg.Error as error:
+                if error.sqlstate in _UNPREPARED:
+                    self._opener.prepares = False
                 raise error_for(error, self.where) from error
             except PoolTimeout as error:
                 raise Unavailable(
@@ -228,29 +223,21 @@ def tenant_settings(tenant: Tenant) -> dict[str, str]:
 
 def set_local(driver: Any, settings: Mapping[str, str]) -> None:
     """Change settings until the transaction ends, all of them in one statement."""
-    driver.execute(_set_local(tuple(settings)), list(settings.values()))
+    driver.execute(*_set_local(settings))
+
+
+def _set_local(settings: Mapping[str, str]) -> Statement:
+    return _set_local_text(tuple(settings)), list(settings.values())
 
 
 @cache
-def _set_local(names: tuple[str, ...]) -> str:
+def _set_local_text(names: tuple[str, ...]) -> str:
     return "SELECT " + ", ".join(f"set_config('{name}', %s, true)" for name in names)
-
-
-def _fetch_all(driver: Any, text: str, values: Sequence[Any]) -> list[list[Any]]:
-    """Return the rows of each statement of a text, which no BEGIN precedes and no COMMIT has to follow."""
-    driver.autocommit = True
-    cursor = psycopg.ClientCursor(driver)
-    cursor.execute(text, values)
-    rows = [cursor.fetchall()]
-    while cursor.nextset():
-        rows.append(cursor.fetchall())
-    driver.autocommit = False
-    return rows
 
 
 def is_passing(error: BaseException | None) -> bool:
     """Return whether an error of the driver may be gone at the next try."""
-    return is_lost(error) or (isinstance(error, psycopg.Error) and error.sqlstate in _BUSY)
+    return is_lost(error) or (isinstance(error, psycopg.Error) and error.sqlstate in _PASSING)
 
 
 def is_lost(error: BaseException | None) -> bool:
@@ -297,24 +284,23 @@ def error_for(error: BaseException | None, where: str) -> MemorandaError:
     return Unavailable(f"{where}: the database did not answer ({message})", retry_after=1.0)
 
 
-def _make_engine(address: ServerAddress) -> Engine:
-    engine = create_engine(
-        "postgresql+psycopg://",
-        creator=lambda: psycopg.connect(
-            address.conninfo,
+class _Opener:
+    """Opens connections. An object of its own, which keeps no store alive."""
+
+    def __init__(self, address: ServerAddress) -> None:
+        self._address = address
+        self.prepares = address.prepare_threshold is None  # the driver may drop all that are prepared, not its own only
+
+    def __call__(self) -> ServerConnection:
+        connection = ServerConnection.connect(
+            self._address.conninfo,
+            autocommit=True,  # a transaction begins with a statement of its own, which is sent with the next one
             connect_timeout=_CONNECT_SECONDS,
             application_name="memoranda",
-            prepare_threshold=address.prepare_threshold,
-        ),
-        pool_size=address.pool_size,
-        max_overflow=0,
-        pool_timeout=_POOL_SECONDS,
-        pool_recycle=_LIFETIME_SECONDS,
-        pool_use_lifo=True,  # so that those not needed stay unused, and a server that closes them harms nobody
-    )
-    event.listen(engine, "before_cursor_execute", _prepare_pages)
-    event.listen(engine, "after_cursor_execute", _receive_result)
-    return engine
+            prepare_threshold=self._address.prepare_threshold,
+        )
+        connection.prepares = self.prepares and connection.is_direct()
+        return connection
 
 
 @contextmanager
@@ -323,8 +309,6 @@ def _transaction(connection: Connection, mode: str) -> Iterator[Connection]:
 
     So an error may be raised by a later statement than the one that caused it.
     """
-    # The driver begins no transaction by itself here, since it would wait for the answer.
-    connection = connection.execution_options(isolation_level="AUTOCOMMIT")
     driver, info = driver_of(connection), connection.info
     try:
         with ExitStack() as stack:
@@ -350,8 +334,8 @@ def _prepare_pages(connection: Connection, cursor: Any, *_: object) -> None:
         batch[1].close()
 
 
-def _receive_result(connection: Connection, *_: object) -> None:
-    """Wait for the answer to a statement of SQLAlchemy, which reads it at once."""
+def receive_result(connection: Connection, *_: object) -> None:
+    """Wait for the answer to a statement. SQLAlchemy reads it at once."""
     if batch := connection.info.get(_PIPELINE):
         batch[0].sync()
 

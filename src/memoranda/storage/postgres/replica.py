@@ -11,14 +11,14 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
-from sqlalchemy import Connection, event
+from sqlalchemy import Connection
 
 from memoranda.errors import Incompatible, InvalidInput, Unavailable
 from memoranda.storage.base import Durability, IndexRow, PartitionKey, ReadTransaction, Tenant, TextVector
 from memoranda.storage.meta import get_meta
-from memoranda.storage.postgres.connections import ServerConnections, parse_url
+from memoranda.storage.postgres.connections import parse_url
 from memoranda.storage.postgres.schema import STORE_ID, require_version
 from memoranda.storage.postgres.store import PostgresStore
 from memoranda.storage.postgres.transaction import PostgresTransaction
@@ -34,22 +34,8 @@ _POSITION: Final = "SELECT pg_current_wal_lsn()::text"
 _HAS_REPLAYED: Final = "SELECT pg_is_in_recovery(), coalesce(pg_last_wal_replay_lsn() >= %s::pg_lsn, false)"
 
 
-class StandbyConnections(ServerConnections):
-    """Connections whose transactions never write: a standby refuses one that could, even if it does not."""
-
-    def _start(self) -> None:
-        super()._start()
-        event.listen(self._engine, "checkout", _make_read_only)
-
-
-def _make_read_only(driver: Any, *_: object) -> None:
-    driver.read_only = True
-
-
 class StandbyStore(PostgresStore):
     """A `PostgresStore` on a standby: it reads, and every write fails."""
-
-    connection_class = StandbyConnections
 
     @property
     def where(self) -> str:
@@ -57,7 +43,7 @@ class StandbyStore(PostgresStore):
 
     def has_replayed(self, position: str) -> bool:
         """Return whether it has everything that the primary had written up to a position of its log."""
-        in_recovery, replayed = self._fetch(None, lambda driver: driver.execute(_HAS_REPLAYED, (position,)).fetchone())
+        [[(in_recovery, replayed)]] = self._ask(None, (_HAS_REPLAYED, [position]))
         # One that was promoted has a log of its own: positions no longer say anything.
         return bool(in_recovery and replayed)
 
@@ -134,7 +120,7 @@ class ReplicatedStore(PostgresStore):
         """Return the standby if it has all that was written before this call, perhaps after a moment."""
         if time.monotonic() < self._ask_again_at:
             return self
-        position = self._fetch(None, lambda driver: driver.execute(_POSITION).fetchone()[0])
+        [[(position,)]] = self._ask(None, (_POSITION, ()))
         deadline = time.monotonic() + _WAIT_SECONDS
         with suppress(Unavailable):
             standby = self._find_standby()

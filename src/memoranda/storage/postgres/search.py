@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 from psycopg.adapt import Dumper
 from psycopg.pq import Format
 
-from memoranda.storage.base import OwnedWork, PartitionKey, TermCounts, Transaction
+from memoranda.storage.base import OwnedWork, PartitionKey, Row, TermCounts, Transaction
 from memoranda.storage.postgres.connections import set_local
 from memoranda.storage.postgres.graphs import EF_SEARCH, nearest_statement
+from memoranda.storage.postgres.pool import Statement
 from memoranda.storage.postgres.transaction import PostgresTransaction, owner_values
 from memoranda.types import FloatArray, IntArray
 
@@ -64,11 +65,11 @@ VECTOR_TABLE: Final = (
 )
 
 DIMENSION: Final = "SELECT dimension FROM generations WHERE id = %s AND to_regclass('search_vectors') IS NOT NULL"
-_COUNT: Final = 'SELECT count(*) FROM memories WHERE tenant = %(tenant)s AND "user" = %(user)s'
+_COUNT: Final = 'SELECT count(*) FROM memories WHERE tenant = %s AND "user" = %s'
 _STATE: Final = (
     "SELECT s.id, s.seq, s.built_to, o.head, s.graph_recall FROM owners AS o LEFT JOIN search_owners AS s"
-    ' ON s.tenant = o.tenant AND s."user" = o."user" AND s.generation = %(generation)s'
-    ' WHERE o.tenant = %(tenant)s AND o."user" = %(user)s'
+    ' ON s.tenant = o.tenant AND s."user" = o."user" AND s.generation = %s'
+    ' WHERE o.tenant = %s AND o."user" = %s'
 )
 _START: Final = (
     'INSERT INTO search_owners (tenant, "user", generation, seq, built_to)'
@@ -123,19 +124,21 @@ class PostgresSearch:
         key: PartitionKey,
         generation: int,
         dimension: int,
+        ask: Callable[[Statement], Sequence[Row]],
         fetch: Fetch[Any],
         write: Callable[[OwnedWork[bool]], bool],
     ) -> None:
         self.dimension = dimension
         self._key = key
         self._values: dict[str, Any] = {**owner_values(key), "generation": generation}
+        self._ask = ask
         self._fetch = fetch
         self._write = write
         self._id = -1
         self._has_graph = False
 
     def count(self) -> int:
-        return int(self._fetch(lambda driver: driver.execute(_COUNT, self._values).fetchone()[0]))
+        return int(self._ask((_COUNT, [self._values["tenant"], self._values["user"]]))[0][0])
 
     def is_complete(self) -> bool:
         state = self._state()
@@ -152,8 +155,9 @@ class PostgresSearch:
 
     def _state(self) -> tuple[Any, ...] | None:
         """Return the number of the search, its last change, how far the first pass is, the head, and the recall."""
-        found: tuple[Any, ...] | None = self._fetch(lambda driver: driver.execute(_STATE, self._values).fetchone())
-        return found
+        for row in self._ask((_STATE, [self._values["generation"], self._values["tenant"], self._values["user"]])):
+            return tuple(row)
+        return None
 
     def advance(self) -> bool:
         return self._write(OwnedWork(self._advance))

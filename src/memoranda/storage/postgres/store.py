@@ -41,13 +41,13 @@ from memoranda.storage.meta import delete_meta, get_meta, set_meta
 from memoranda.storage.postgres import graphs, integrity, search
 from memoranda.storage.postgres.connections import (
     ServerConnections,
-    Statement,
     driver_of,
     is_lost,
     is_passing,
     parse_url,
     pause,
 )
+from memoranda.storage.postgres.pool import Statement
 from memoranda.storage.postgres.schema import STORE_ID, TERMS, is_lock_timeout, require_version, upgrade
 from memoranda.storage.postgres.transaction import (
     ACTIVE_GENERATION,
@@ -61,6 +61,7 @@ from memoranda.storage.postgres.transaction import (
     read_next_ids,
     select_changed_ids,
     select_head,
+    select_index_page,
     select_index_rows,
     select_memories,
     select_vectors,
@@ -76,9 +77,8 @@ _MAX_STOP_SECONDS: Final = 5.0
 _TRIES: Final = 6
 _FORGET_COMMITS: Final = 256
 """After so many commits a process deletes the marks of old ones."""
-_FEW: Final = 64
-"""Up to so many rows are read in one round trip, as text; more of them in binary form, which is faster to read."""
-_PAGE: Final = 1000
+_PAGE: Final = 4000
+"""How many rows of an index are read at once."""
 _META: Final = "SELECT value FROM meta WHERE key = %s"
 _SIZE: Final = "SELECT pg_database_size(current_database())"
 
@@ -86,12 +86,10 @@ _SIZE: Final = "SELECT pg_database_size(current_database())"
 class PostgresStore:
     """A `Store` on a PostgreSQL server."""
 
-    connection_class = ServerConnections
-
     def __init__(self, url: str, *, durability: Durability = "full", clock: Clock = utc_now) -> None:
         self.path: Path | None = None
         self._clock = clock if clock is utc_now else check_clock(clock)
-        self._connections = self.connection_class(parse_url(url), durability)
+        self._connections = ServerConnections(parse_url(url), durability)
         self._commits: GroupCommit[_Request, Any] = GroupCommit(self._commit)
         self._committed = 0
         self._dimensions: dict[int, int] = {}
@@ -137,19 +135,30 @@ class PostgresStore:
         return ids_from(rows)
 
     def rows(self, key: PartitionKey, ids: IntArray | None, generation: int | None) -> Iterator[IndexRow]:
-        if ids is not None and len(ids) <= _FEW:
-            yield from map(index_row, self._ask(key.tenant, select_index_rows(key, ids, generation))[0])
+        # In pages, each as of its own time: what changes in between is read again by whoever follows the changes.
+        # So no owner is too large for the memory of the driver, or for the time of one statement.
+        if ids is not None:
+            for low in range(0, len(ids), _PAGE):
+                page = self._read_page(key, select_index_rows(key, ids[low : low + _PAGE], generation))
+                yield from map(index_row, page)
             return
-        with self._connections.reading(key.tenant) as connection, driver_of(connection).cursor(binary=True) as cursor:
-            cursor.execute(*select_index_rows(key, ids, generation))
-            while rows := cursor.fetchmany(_PAGE):
-                yield from map(index_row, rows)
+        last = 0
+        while page := self._read_page(key, select_index_page(key, last, _PAGE, generation)):
+            yield from map(index_row, page)
+            if len(page) < _PAGE:
+                return
+            last = page[-1][0]
+
+    def _read_page(self, key: PartitionKey, statement: Statement) -> list[Row]:
+        return self._connections.retry_read(lambda: self._connections.fetch_binary(key.tenant, statement))
 
     def open_search(self, key: PartitionKey, generation: int) -> OwnerSearch | None:
         if key.user is ANY or (dimension := self._searched_dimension(generation)) is None:
             return None
         fetch, write = partial(self._fetch, key.tenant), partial(self.write, tenant=key.tenant)
-        return search.PostgresSearch(key, generation, dimension, fetch, write)
+        return search.PostgresSearch(
+            key, generation, dimension, lambda statement: self._ask(key.tenant, statement)[0], fetch, write
+        )
 
     def _searched_dimension(self, generation: int) -> int | None:
         """Return the dimension of vectors that the server can search; it never changes once it can."""

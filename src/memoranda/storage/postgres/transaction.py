@@ -9,10 +9,12 @@ from typing import Any, Final
 from psycopg import sql
 from sqlalchemy import Connection, Table, select, text
 from sqlalchemy.dialects import postgresql
-from sqlalchemy.dialects.postgresql import Insert, insert
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 
 from memoranda.storage.base import Generation, Owner, PartitionKey, Row, Tenant
-from memoranda.storage.postgres.connections import Statement, driver_of, set_local, tenant_settings
+from memoranda.storage.postgres.connections import driver_of, receive_result, set_local, tenant_settings
+from memoranda.storage.postgres.pool import Statement
 from memoranda.storage.rows import (
     SELECT_MEMORY,
     index_conditions,
@@ -36,7 +38,7 @@ _CHANGED: Final = (
 _CHANGED_OF_TENANT: Final = """
 SELECT DISTINCT memory_id FROM changes WHERE tenant = %s AND (seq > %s OR (
   xid >= coalesce((SELECT horizon FROM changes WHERE seq = %s), '0'::xid8)
-  AND xid IS DISTINCT FROM (SELECT xid FROM changes WHERE seq = %s) AND %s > 0)) ORDER BY memory_id"""
+  AND xid IS DISTINCT FROM (SELECT xid FROM changes WHERE seq = %s) AND %s::bigint > 0)) ORDER BY memory_id"""
 _INDEX_ROWS: Final = """
 SELECT memories.id, agent, session, speaker, valid_from, valid_to, expires_at, recorded_at, true_from,
   superseded_at, terms, data FROM memories
@@ -97,8 +99,12 @@ class PostgresTransaction:
     def upsert(
         self, table: Table, rows: Sequence[Mapping[str, Any]], *, key: Sequence[str], update: Sequence[str] = ()
     ) -> int:
-        statement = _upsert_statement(table, tuple(key), tuple(update))
-        return sum(self._connection.execute(statement, row).rowcount for row in rows)
+        if not rows:
+            return 0
+        with self.driver.cursor() as cursor:
+            cursor.executemany(_upsert_statement(table, tuple(rows[0]), tuple(key), tuple(update)), rows)
+            receive_result(self._connection)  # until then nobody knows how many were written
+            return int(cursor.rowcount)
 
     def new_ids(self, table: Table, count: int) -> Sequence[int]:
         column = next(iter(table.primary_key)).name
@@ -129,12 +135,16 @@ class PostgresTransaction:
 
 
 @cache
-def _upsert_statement(table: Table, key: tuple[str, ...], update: tuple[str, ...]) -> Insert:
+def _upsert_statement(table: Table, columns: tuple[str, ...], key: tuple[str, ...], update: tuple[str, ...]) -> str:
     statement = insert(table)
-    if not update:
-        return statement.on_conflict_do_nothing(index_elements=key)
     new = {column: statement.excluded[column] for column in update}
-    return statement.on_conflict_do_update(index_elements=key, set_=new)
+    whole = (
+        statement.on_conflict_do_update(index_elements=key, set_=new)
+        if new
+        else statement.on_conflict_do_nothing(index_elements=key)
+    )
+    dialect = PGDialect_psycopg()  # type: ignore[no-untyped-call]
+    return str(whole.compile(dialect=dialect, column_keys=list(columns)))
 
 
 @cache
@@ -170,15 +180,23 @@ def ids_from(rows: Sequence[Row]) -> IntArray:
     return np.fromiter((row[0] for row in rows), dtype=np.int64)
 
 
-def select_index_rows(key: PartitionKey, ids: IntArray | None, generation: int | None) -> Statement:
+def select_index_rows(key: PartitionKey, ids: IntArray, generation: int | None) -> Statement:
+    """Return the statement for what an index needs of these memories, as far as they are of the partition."""
+    statement, values = _select_index(key, generation)
+    return f"{statement} AND memories.id = ANY(%s::bigint[]) ORDER BY memories.id", [*values, _array(ids.tolist())]
+
+
+def select_index_page(key: PartitionKey, after: int, limit: int, generation: int | None) -> Statement:
+    """Return the statement for the next memories of the partition, in the order of their ids."""
+    statement, values = _select_index(key, generation)
+    return f"{statement} AND memories.id > %s ORDER BY memories.id LIMIT %s", [*values, after, limit]
+
+
+def _select_index(key: PartitionKey, generation: int | None) -> tuple[str, list[Any]]:
     statement, values = _INDEX_ROWS + _in_index_sql(), [generation, key.tenant]
-    if key.user is not ANY:
-        statement += ' AND memories."user" = %s'
-        values.append(stored_name(key.user))
-    if ids is not None:
-        statement += " AND memories.id = ANY(%s::bigint[])"
-        values.append(_array(ids.tolist()))
-    return f"{statement} ORDER BY memories.id", values
+    if key.user is ANY:
+        return statement, values
+    return f'{statement} AND memories."user" = %s', [*values, stored_name(key.user)]
 
 
 def read_next_ids(driver: Any) -> dict[str, int]:
