@@ -76,7 +76,10 @@ class DictRecord(Record, dict[str, Any]):
 
 
 class SummaryRecord(DictRecord):
-    """A record whose dict has only some attributes, as JSON data; `record["name"]` reads every attribute as it is."""
+    """A record whose dict has only some attributes, as JSON data; `record["name"]` reads every attribute as it is.
+
+    A key that the caller has set or changed is read as it is in the dict; the attribute stays.
+    """
 
     __slots__ = ()
     _plain: ClassVar[tuple[str, ...]] = ()
@@ -84,8 +87,17 @@ class SummaryRecord(DictRecord):
     def _keys(self) -> tuple[str, ...]:
         return self._plain
 
-    __getitem__ = Record.__getitem__
-    __contains__ = Record.__contains__
+    def __getitem__(self, key: str) -> Any:
+        if not dict.__contains__(self, key):
+            return Record.__getitem__(self, key)
+        own = dict.__getitem__(self, key)
+        attribute = getattr(self, key) if Record.__contains__(self, key) else own
+        changed = isinstance(attribute, dict | list) or _to_plain(attribute) != own
+        return own if changed else attribute
+
+    def __contains__(self, key: object) -> bool:
+        return dict.__contains__(self, key) or Record.__contains__(self, key)
+
     get = Record.get
 
 

@@ -219,7 +219,9 @@ def _off_loop(
     @functools.wraps(method)
     async def call(self: SessionContext, /, *args: P.args, **kwargs: P.kwargs) -> R:
         session = await self._get_session()
-        return await self._threads.run(functools.partial(method, session, *args, **kwargs), model=model)
+        # By its name: the session may be one of a server.
+        bound: Callable[[], R] = functools.partial(getattr(session, method.__name__), *args, **kwargs)
+        return await self._threads.run(bound, model=model)
 
     return call
 
@@ -284,11 +286,11 @@ class SessionContext:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            await self.end_session()
-        except MemorandaError as failure:
+            session = await self._get_session()
+            await self._threads.run(functools.partial(session.__exit__, kind, error, trace), model=False)
+        except MemorandaError:  # with an error of the caller's: the manager was closed, and that error matters more
             if error is None:
                 raise
-            error.add_note(f"session {self.workflow_id!r} could not be cleaned up either: {failure}")
 
     session_id = _opened("session_id")
     metadata = _opened("metadata")
