@@ -142,7 +142,7 @@ class MemorandaDocumentStore:
 
     def search(self, query: str, filters: Filters = None, top_k: int = 10) -> list[Document]:
         """Return the documents that fit a question and match the filters, best first, each with its score."""
-        items = self.items.read(query, page=MAX_LIMIT if filters else top_k)
+        items = self.items.read(query, page=MAX_LIMIT if filters else min(top_k, MAX_LIMIT))
         return list(islice(_select(map(_to_document, items), filters), top_k))
 
     def _put(self, documents: dict[str, Document], *, new: bool = False) -> None:

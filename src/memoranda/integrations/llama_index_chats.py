@@ -122,8 +122,14 @@ class MemorandaChatStore(AsyncDBChatStore):
 
     async def get_keys(self) -> list[str]:
         """Return the keys of all chats, sorted."""
-        found = await self.memory.namespaces(_CHATS, limit=MAX_LIMIT, user=self.user, agent=self.agent)
-        return [each.namespace[-1] for each in found]
+        keys: list[str] = []
+        while len(keys) % MAX_LIMIT == 0:
+            options = {"limit": MAX_LIMIT, "offset": len(keys)}
+            page = await self.memory.namespaces(_CHATS, user=self.user, agent=self.agent, **options)
+            if not page:
+                break
+            keys += [each.namespace[-1] for each in page]
+        return keys
 
     async def _read(self, key: str, status: MessageStatus | None) -> list[Item]:
         where = {} if status is None else {"status": status.value}

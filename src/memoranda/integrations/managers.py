@@ -16,7 +16,6 @@ from memoranda.embedding.base import Embedder
 from memoranda.errors import InvalidInput, InvalidType
 from memoranda.items.base import Item, check_namespace
 from memoranda.manager.manager import MemoryManager
-from memoranda.types import JSON
 from memoranda.validation import MAX_LIMIT
 
 T = TypeVar("T")
@@ -68,6 +67,16 @@ class OpenedSource:
         self.close()
 
 
+def read_pages(read: Callable[[int, int], list[T]], limit: int, offset: int) -> Iterator[T]:
+    """Yield as many results as are asked for, also more than one call of the manager returns."""
+    while limit > 0:
+        page = read(min(limit, MAX_LIMIT), offset)
+        yield from page
+        if len(page) < MAX_LIMIT:
+            return
+        limit, offset = limit - len(page), offset + len(page)
+
+
 def _full_name(value: object) -> str:
     return f"{type(value).__module__}.{type(value).__qualname__}"
 
@@ -88,7 +97,7 @@ class OwnedNamespace:
         self.names = check_namespace(namespace)
         self.user, self.agent, self.session = user, agent, session
 
-    def put(self, values: Mapping[str, JSON], index: Sequence[str] | bool | None = None, *, new: bool = False) -> None:
+    def put(self, values: Mapping[str, Any], index: Sequence[str] | bool | None = None, *, new: bool = False) -> None:
         """Store the values by key in one commit; with `new`, raise `Conflict` if a key has a value already."""
         self.memory.put_many(
             self.names,
@@ -105,7 +114,7 @@ class OwnedNamespace:
 
     def delete(self, keys: Sequence[str]) -> int:
         """Delete those that exist and return how many there were; ten thousand in one commit."""
-        parts = (keys[start : start + _MAX_KEYS] for start in range(0, len(keys), _MAX_KEYS))
+        parts = (list(keys[start : start + _MAX_KEYS]) for start in range(0, len(keys), _MAX_KEYS))
         return sum(
             self.memory.delete_item(self.names, part, user=self.user, agent=self.agent, session=self.session)
             for part in parts
@@ -115,6 +124,23 @@ class OwnedNamespace:
         """Return how many items there are, and when the latest one was put."""
         found = self.memory.namespaces(self.names, limit=1, user=self.user, agent=self.agent, session=self.session)
         return (found[0].count, found[0].last_active) if found and found[0].namespace == self.names else (0, None)
+
+    def search(self, limit: int, query: str | Sequence[float], filter: Mapping[str, Any] | None) -> list[Item]:
+        """Return as many of the items that fit the query as are asked for, the best first."""
+
+        def read(size: int, offset: int) -> list[Item]:
+            return self.memory.search_items(
+                self.names,
+                query=query,
+                filter=filter,
+                limit=size,
+                offset=offset,
+                user=self.user,
+                agent=self.agent,
+                session=self.session,
+            )
+
+        return [item for item in read_pages(read, limit, 0) if item.score is not None]
 
     def read(self, query: str | None = None, *, page: int = MAX_LIMIT) -> Iterator[Item]:
         """Yield the items, in several reads: the one that was put last first; with a query, matches, the best first."""
