@@ -57,7 +57,7 @@ class MemoryManager:
         use_redis: bool | None = None,
         redis_client: object | None = None,
     ) -> None:
-        self._inner = _Sync(
+        blocking = _Sync(
             config,
             db_url=db_url,
             faiss_index_path=faiss_index_path,
@@ -76,6 +76,10 @@ class MemoryManager:
             use_redis=use_redis,
             redis_client=redis_client,
         )
+        self._adopt(blocking)
+
+    def _adopt(self, blocking: _Sync) -> None:
+        self._inner = blocking
         self._threads = Threads()
         self._shares_threads = False
         # Weak, because an async conversation has no state of its own: it can be made again at any time.
@@ -386,3 +390,10 @@ class ConversationContext:
 def blocking_part(memory: MemoryManager) -> tuple[manager.MemoryManager, Threads]:
     """Return the blocking manager on the same store, and the threads that its calls run in."""
     return memory._inner, memory._threads
+
+
+def async_part(memory: manager.MemoryManager) -> MemoryManager:
+    """Return an async manager on the same store. Closing one of them closes the store for both."""
+    awaited = MemoryManager.__new__(MemoryManager)
+    awaited._adopt(memory)
+    return awaited

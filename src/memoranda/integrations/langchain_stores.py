@@ -5,6 +5,7 @@ from __future__ import annotations
 from base64 import b64decode, b64encode
 from collections.abc import Iterator, Sequence
 from inspect import iscoroutinefunction
+from os import PathLike
 from typing import Any
 
 from memoranda import aio
@@ -32,7 +33,7 @@ class MemorandaRetriever(BaseRetriever):
 
     def __init__(self, **fields: Any) -> None:
         memory = fields.get("memory")
-        if isinstance(memory, aio.MemoryManager):
+        if isinstance(memory, aio.MemoryManager | str | PathLike):
             memory = fields["memory"] = open_source(memory)[0]
         recall = getattr(memory, "recall", None)
         if not callable(recall) or iscoroutinefunction(recall):

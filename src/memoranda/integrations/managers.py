@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any, Final, Generic, Self, TypeAlias, TypeVar
 
 from memoranda import aio
-from memoranda.aio.manager import blocking_part
+from memoranda.aio.manager import async_part, blocking_part
 from memoranda.embedding.base import Embedder
 from memoranda.errors import InvalidInput, InvalidType
 from memoranda.items.base import Item, check_namespace
@@ -20,7 +20,7 @@ from memoranda.validation import MAX_LIMIT
 
 T = TypeVar("T")
 Source: TypeAlias = MemoryManager | aio.MemoryManager | str | PathLike[str] | None
-"""A manager, or the path or URL of a database; None for the default database."""
+"""A manager, blocking or async, or the path or URL of a database; None for the default database."""
 _MAX_KEYS: Final = 10_000
 """A statement of SQLite takes 32,766 values by default."""
 RELEVANT: Final = 0.08
@@ -37,14 +37,18 @@ def open_source(memory: Source, embedder: Embedder | None = None) -> tuple[Memor
         return blocking_part(memory)[0], False
     if isinstance(memory, MemoryManager):
         return memory, False
-    raise InvalidType(f"memory must be a memoranda.MemoryManager, or the path of a database, not {_full_name(memory)}")
+    raise wrong_source(memory)
 
 
-def open_async(memory: aio.MemoryManager | None) -> aio.MemoryManager:
-    """Return the async manager, or a new one with the settings of the environment when None."""
-    if memory is None or isinstance(memory, aio.MemoryManager):
-        return aio.MemoryManager() if memory is None else memory
-    raise InvalidType(f"memory must be a memoranda.aio.MemoryManager, not {_full_name(memory)}")
+def open_async(memory: Source, **options: Any) -> tuple[aio.MemoryManager, bool]:
+    """Return an async manager, and whether it was opened here, with these options."""
+    if memory is None or isinstance(memory, str | PathLike):
+        return aio.MemoryManager(memory, **options), True
+    if isinstance(memory, MemoryManager):
+        return async_part(memory), False
+    if isinstance(memory, aio.MemoryManager):
+        return memory, False
+    raise wrong_source(memory)
 
 
 class OpenedSource:
@@ -77,8 +81,10 @@ def read_pages(read: Callable[[int, int], list[T]], limit: int, offset: int) -> 
         limit, offset = limit - len(page), offset + len(page)
 
 
-def _full_name(value: object) -> str:
-    return f"{type(value).__module__}.{type(value).__qualname__}"
+def wrong_source(value: object) -> InvalidType:
+    """Return the error for what is no manager."""
+    name = f"{type(value).__module__}.{type(value).__qualname__}"
+    return InvalidType(f"memory must be a memoranda.MemoryManager, or the path of a database, not {name}")
 
 
 class OwnedNamespace:

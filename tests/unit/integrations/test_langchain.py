@@ -55,7 +55,7 @@ def test_wrong_filter_or_memory_is_an_error_that_says_what_to_give(memory: Memor
             store.similarity_search("tea", filter=wrong)  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match="is no field"):
         store.similarity_search("tea", filter={"$or": [{"year": 1}]})
-    for other in (5, None, "chain.db"):
+    for other in (5, None):
         with pytest.raises(InvalidType, match="memory must be a MemoryManager"):
             MemorandaRetriever(memory=other)
 
