@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from memoranda.errors import InvalidInput, MissingExtra
 from memoranda.integrations.managers import RELEVANT, Source, open_async
 from memoranda.types import Hit, Outcome
-from memoranda.validation import check_limit
+from memoranda.validation import MAX_LIMIT, check_integer
 
 try:
     from strands.memory.extraction.triggers import InvocationTrigger
@@ -75,7 +75,7 @@ class MemorandaStore(MemoryStore):
             user=self.user,
             agent=self.agent,
             session=self.session,
-            limit=check_limit(limit),
+            limit=min(check_integer(limit, "max_search_results"), MAX_LIMIT),
             min_score=self.min_score,
         )
         return [_to_entry(hit) for hit in found]
