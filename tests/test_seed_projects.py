@@ -309,6 +309,25 @@ class TestEntries:
 
 
 class TestAgents:
+    def test_results_can_be_changed_like_dicts(self, manager: MemoryManager) -> None:
+        for text in ("The sky is blue", "The sea is wet"):
+            manager.add_memory(text, "semantic", metadata={"topic": "nature"})
+        manager.add_memory_association(1, 2, "related_to", 0.8)
+        related = manager.get_related_memories(1)[0]
+        assert (related["memory"].content, related["strength"]) == ("The sea is wet", 0.8)
+        assert json.loads(json.dumps(related))["memory"]["content"] == "The sea is wet"
+        for result in (manager.search_memories("sky")[0], manager.search_memory("sky")[0], related):
+            text = result.content
+            result["rank"] = 1
+            result["content"] = "changed"
+            result.update(keys=2)
+            result["metadata"]["seen"] = True
+            assert (result["rank"], result.get("keys"), "rank" in result) == (1, 2, True)
+            assert (result["content"], result["metadata"]) == ("changed", {"topic": "nature", "seen": True})
+            assert json.loads(json.dumps(result)).items() >= {"rank": 1, "content": "changed", "keys": 2}.items()
+            assert (result.content, result.metadata) == (text, {"topic": "nature"})
+            assert isinstance(pickle.loads(pickle.dumps(result))["memory"], memoranda.Memory)  # noqa: S301
+
     def test_statistics_and_summaries_are_dicts(self, manager: MemoryManager) -> None:
         with create_session("w", manager, metadata={"team": "red"}) as session:
             session.save_agent_memory("writer", "draft", "text")
@@ -423,7 +442,7 @@ class TestAgents:
         assert session.get_session_duration() == session.ended_at - session.started_at
         assert session.active_agents == ["writer"]
         assert len(session.agent_interactions) == summary["total_interactions"] == 2
-        assert {"agent_id": "writer", "action": "saves"} in session.agent_interactions
+        assert {"agent_id": "writer", "action": "save"} in session.agent_interactions
         assert session.get_session_summary() == summary
         assert manager.clear_session("w9") is True
 

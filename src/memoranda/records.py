@@ -73,7 +73,10 @@ class DictRecord(Record, dict[str, Any]):
 
 
 class HitRecord(DictRecord):
-    """A memory with a score. Its dict has values of the memory; `record["name"]` reads every attribute as it is."""
+    """A memory with a score. Its dict has values of the memory; `record["name"]` reads every attribute as it is.
+
+    A key that the caller has set or changed is read as it is in the dict; the attribute stays.
+    """
 
     __slots__ = ()
     memory: Any
@@ -88,8 +91,17 @@ class HitRecord(DictRecord):
             session=memory.session, message_id=memory.message_id, metadata=to_plain(memory.metadata),
         )  # fmt: skip
 
-    __getitem__ = Record.__getitem__
-    __contains__ = Record.__contains__
+    def __getitem__(self, key: str) -> Any:
+        if not dict.__contains__(self, key):
+            return Record.__getitem__(self, key)
+        own = dict.__getitem__(self, key)
+        attribute = getattr(self, key) if Record.__contains__(self, key) else own
+        changed = isinstance(attribute, dict | list) or to_plain(attribute) != own
+        return own if changed else attribute
+
+    def __contains__(self, key: object) -> bool:
+        return dict.__contains__(self, key) or Record.__contains__(self, key)
+
     get = Record.get
 
 

@@ -188,7 +188,7 @@ class Association(DictRecord):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Related(DictRecord):
+class Related(SummaryRecord):
     """A memory that was reached over associations, and how."""
 
     memory: Memory
@@ -196,8 +196,8 @@ class Related(DictRecord):
     strength: float
     """The product of the strengths on the path."""
     depth: int
-
     _aliases = ("id", "content", "metadata")
+    _plain = ("memory", "relationship_type", "strength", "depth", *_aliases)
 
     @property
     def id(self) -> int:

@@ -30,6 +30,8 @@ from memoranda.types import (
 )
 
 MAX_LIMIT: Final = 1000
+MAX_NAME: Final = 512
+"""Characters in the name of an agent, a user or a session, here as on a server."""
 MAX_CHOICES: Final = 10_000
 """How many values a filter may list."""
 MAX_CONDITIONS: Final = 100
@@ -96,10 +98,17 @@ def check_name(value: object, name: str) -> str | None:
 
 def make_scope(tenant: str, agent: object = None, user: object = None, session: object = None) -> Scope:
     """Return the scope with checked names."""
-    checked_user = user if isinstance(user, AnyUser) else check_name(user, "user")
+    checked_user = user if isinstance(user, AnyUser) else _check_owner(user, "user")
     if checked_user == SHARED_USER:
         raise InvalidInput(f"the user name {SHARED_USER!r} is reserved: choose another")
-    return Scope(tenant, check_name(agent, "agent"), checked_user, check_name(session, "session"))
+    return Scope(tenant, _check_owner(agent, "agent"), checked_user, _check_owner(session, "session"))
+
+
+def _check_owner(value: object, name: str) -> str | None:
+    checked = check_name(value, name)
+    if checked is not None and len(checked) > MAX_NAME:
+        raise InvalidInput(f"{name} has {len(checked):,} characters; at most {MAX_NAME} fit: shorten it")
+    return checked
 
 
 def check_type(value: object) -> MemoryType:

@@ -136,8 +136,14 @@ async def test_configuration_makes_the_same_memory(tmp_path: Path, manager: aio.
         MemorandaMemory(manager).dump_component()
 
 
-def test_wrong_manager_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidType, match=r"memoranda\.aio\.MemoryManager"):
-        MemorandaMemory(MemoryManager())  # type: ignore[arg-type]
+async def test_every_source_is_taken(tmp_path: Path) -> None:
+    with MemoryManager(tmp_path / "own.db") as blocking:
+        await MemorandaMemory(blocking, user="ann").add(content(PEANUTS))
+    second = Memory.load_component(MemorandaMemory(tmp_path / "own.db", user="ann").dump_component().model_dump())
+    assert isinstance(second, MemorandaMemory)
+    assert texts(await second.query("peanuts")) == [PEANUTS]
+    await second.close()
+    with pytest.raises(InvalidType, match=r"memoranda\.MemoryManager, or the path"):
+        MemorandaMemory(5)  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match="not both"):
         MemorandaMemory(aio.MemoryManager(), db_url="x.db")

@@ -83,6 +83,16 @@ async def test_retriever_honours_limit_and_filters(document_store: MemorandaDocu
     assert len((await retriever.run_async("harbour", filters=pets, top_k=1))["documents"]) == 1
 
 
+def test_wrong_store_or_limit_is_an_error_that_says_so(document_store: MemorandaDocumentStore) -> None:
+    with pytest.raises(TypeError, match="must be a MemorandaDocumentStore, not str"):
+        MemorandaRetriever("documents.db")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="top_k is 0"):
+        MemorandaRetriever(document_store, top_k=0)
+    with pytest.raises(ValueError, match="top_k is -1"):
+        MemorandaRetriever(document_store).run("fish", top_k=-1)
+    assert MemorandaRetriever(document_store).run("fish", top_k=5000) == {"documents": []}
+
+
 def test_stores_of_different_users_and_namespaces_share_nothing(document_store: MemorandaDocumentStore) -> None:
     document_store.write_documents(DOCUMENTS)
     for other in (

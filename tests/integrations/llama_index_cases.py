@@ -85,9 +85,14 @@ async def test_block_of_one_session_recalls_only_that_session(memory: aio.Memory
     assert DOG not in await MemorandaMemoryBlock(memory, user="ann", session="two").aget(question)
 
 
-async def test_sync_manager_is_refused_with_the_name_of_the_right_one(tmp_path: Path) -> None:
-    with MemoryManager(tmp_path / "memories.db") as manager, pytest.raises(InvalidType, match=r"memoranda\.aio"):
-        MemorandaMemoryBlock(manager)
+async def test_every_source_is_taken(tmp_path: Path) -> None:
+    with MemoryManager(tmp_path / "memories.db") as manager:
+        await MemorandaMemoryBlock(manager).aput([ChatMessage(role="user", content=DOG)])
+    block = MemorandaMemoryBlock(tmp_path / "memories.db")
+    assert DOG in await block.aget([ChatMessage(role="user", content="What can I feed my dog?")])
+    await block.memory.close()
+    with pytest.raises(InvalidType, match=r"memoranda\.MemoryManager, or the path"):
+        MemorandaMemoryBlock(5)  # type: ignore[arg-type]
 
 
 async def test_chat_is_continued_by_another_process_and_recalled_in_other_chats(tmp_path: Path) -> None:

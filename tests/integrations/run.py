@@ -162,7 +162,7 @@ SUITES["crewai-own"] = Suite(packages=("crewai==1.15.30",), tests=("crewai_cases
 SUITES["google_adk"] = Suite(
     packages=("google-adk==2.13.0",), tests=("google_adk_cases.py", "page_cases.py"), passed=10
 )
-SUITES["haystack"] = Suite(packages=("haystack-ai==3.4.0",), tests=("haystack_cases.py", "page_cases.py"), passed=133)
+SUITES["haystack"] = Suite(packages=("haystack-ai==3.4.0",), tests=("haystack_cases.py", "page_cases.py"), passed=134)
 SUITES["llama_index"] = Suite(
     packages=("llama-index-core==0.14.25",), tests=("llama_index_cases.py", "page_cases.py"), passed=18
 )

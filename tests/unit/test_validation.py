@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from memoranda.errors import Incompatible, InvalidInput, InvalidType
 from memoranda.types import JSON
-from memoranda.validation import MAX_BYTES, MAX_DEPTH, decode_json, encode_json
+from memoranda.validation import MAX_BYTES, MAX_DEPTH, decode_json, encode_json, make_scope
 
 _texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
 _scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | _texts
@@ -63,3 +63,10 @@ def test_unsupported_type_raises_invalid_type() -> None:
 def test_decoding_damaged_text_raises_incompatible(stored: str | bytes) -> None:
     with pytest.raises(Incompatible, match="plan"):
         decode_json(stored, "plan")
+
+
+def test_names_of_owners_have_at_most_512_characters() -> None:
+    assert make_scope("t", agent="a" * 512, user="u" * 512, session="s" * 512).user == "u" * 512
+    for name in ("agent", "user", "session"):
+        with pytest.raises(InvalidInput, match=f"{name} has 513 characters; at most 512 fit: shorten it"):
+            make_scope("t", **{name: "x" * 513})

@@ -57,7 +57,7 @@ class MemoryManager:
         use_redis: bool | None = None,
         redis_client: object | None = None,
     ) -> None:
-        self._inner = _Sync(
+        blocking = _Sync(
             config,
             db_url=db_url,
             faiss_index_path=faiss_index_path,
@@ -76,6 +76,10 @@ class MemoryManager:
             use_redis=use_redis,
             redis_client=redis_client,
         )
+        self._adopt(blocking)
+
+    def _adopt(self, blocking: _Sync) -> None:
+        self._inner = blocking
         self._threads = Threads()
         self._shares_threads = False
         # Weak, because an async conversation has no state of its own: it can be made again at any time.
@@ -220,7 +224,9 @@ def _off_loop(
     @functools.wraps(method)
     async def call(self: SessionContext, /, *args: P.args, **kwargs: P.kwargs) -> R:
         session = await self._get_session()
-        return await self._threads.run(functools.partial(method, session, *args, **kwargs), model=model)
+        # By its name: the session may be one of a server.
+        bound: Callable[[], R] = functools.partial(getattr(session, method.__name__), *args, **kwargs)
+        return await self._threads.run(bound, model=model)
 
     return call
 
@@ -285,11 +291,11 @@ class SessionContext:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            await self.end_session()
-        except MemorandaError as failure:
+            session = await self._get_session()
+            await self._threads.run(functools.partial(session.__exit__, kind, error, trace), model=False)
+        except MemorandaError:  # with an error of the caller's: the manager was closed, and that error matters more
             if error is None:
                 raise
-            error.add_note(f"session {self.workflow_id!r} could not be cleaned up either: {failure}")
 
     session_id = _opened("session_id")
     metadata = _opened("metadata")
@@ -385,3 +391,10 @@ class ConversationContext:
 def blocking_part(memory: MemoryManager) -> tuple[manager.MemoryManager, Threads]:
     """Return the blocking manager on the same store, and the threads that its calls run in."""
     return memory._inner, memory._threads
+
+
+def async_part(memory: manager.MemoryManager) -> MemoryManager:
+    """Return an async manager on the same store. Closing one of them closes the store for both."""
+    awaited = MemoryManager.__new__(MemoryManager)
+    awaited._adopt(memory)
+    return awaited

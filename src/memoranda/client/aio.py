@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from os import PathLike
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 from weakref import WeakValueDictionary
 
 import httpx2
 
 from memoranda.aio.conversation import ConversationMemory
-from memoranda.aio.threads import in_thread
+from memoranda.aio.manager import SessionContext as EmbeddedSession
+from memoranda.aio.threads import Threads, in_thread
 from memoranda.client import manager, requests
 from memoranda.client.transport import AsyncHttpTransport, async_calls, async_method
 from memoranda.results import ExportReport, ImportReport
-from memoranda.types import ANY, AnyUser, ArmScore, Progress, Recall
+from memoranda.types import ANY, JSON, AnyUser, ArmScore, Progress, Recall
 from memoranda.validation import check_integer
 
 
@@ -43,6 +45,7 @@ class MemoryManager:
         self._transport = AsyncHttpTransport(url, api_key, timeout, client)
         # Conversations and files are handled in threads, as in the embedded async manager.
         self._sync = manager.MemoryManager(url, api_key=api_key, timeout=timeout, client=sync_client)
+        self._threads = Threads()
         self._conversations: WeakValueDictionary[object, ConversationMemory] = WeakValueDictionary()
 
     async def __aenter__(self) -> Self:
@@ -55,6 +58,7 @@ class MemoryManager:
 
     async def close(self) -> None:
         """Close the connections; calling it twice is allowed."""
+        await in_thread(self._threads.close)  # this waits for running calls
         self._sync.close()
         await self._transport.close()
 
@@ -214,3 +218,40 @@ class MemoryManager:
     agents = async_method(requests.agents)
     sessions = async_method(requests.sessions)
     health = async_method(requests.health)
+
+
+class SessionContext(EmbeddedSession):
+    """A session of a workflow on the server. It opens when it is entered, or at the first call.
+
+    `is_active`, `active_agents` and `agent_interactions` ask the server, and the event loop waits meanwhile;
+    `await session.get_session_summary()` returns the same without that.
+    """
+
+    def __init__(
+        self,
+        workflow_id: str,
+        memory_manager: MemoryManager,
+        metadata: Mapping[str, JSON] | None = None,
+        auto_cleanup: bool | None = None,
+    ) -> None:
+        create: Callable[[], Any] = partial(
+            manager.create_session, workflow_id, memory_manager._sync, metadata, auto_cleanup
+        )
+        self._prepare(workflow_id, memory_manager._threads, create)
+
+
+def create_session(
+    workflow_id: str,
+    memory_manager: MemoryManager,
+    metadata: Mapping[str, JSON] | None = None,
+    auto_cleanup: bool | None = None,
+) -> SessionContext:
+    """Return a session of a workflow on the server, for `async with`.
+
+    Args:
+        workflow_id: The workflow.
+        memory_manager: The client.
+        metadata: Data to store with the session.
+        auto_cleanup: False to keep the session's values until they expire; None for the server's setting.
+    """
+    return SessionContext(workflow_id, memory_manager, metadata, auto_cleanup)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from memoranda import aio
 from memoranda.errors import MissingExtra
-from memoranda.integrations.managers import open_async
+from memoranda.integrations.managers import Source, open_async
 
 try:
     from agent_framework import ContextProvider, Message
@@ -30,7 +29,7 @@ class MemorandaContextProvider(ContextProvider):
 
     def __init__(
         self,
-        memory: aio.MemoryManager | None = None,
+        memory: Source = None,
         *,
         user: str | None = None,
         agent: str | None = None,
@@ -40,14 +39,14 @@ class MemorandaContextProvider(ContextProvider):
         """Create a provider.
 
         Args:
-            memory: The manager; None for one with the settings of the environment.
+            memory: The manager, or the path or URL of the database; None for the settings of the environment.
             user: Whose memory it is, unless the state of a session names another user.
             agent: The agent that the memories belong to; None for memories of every agent.
             budget: The maximum number of tokens of the recalled text.
             source_id: The name of the provider in Agent Framework, and of its state in a session.
         """
         super().__init__(source_id)
-        self.memory = open_async(memory)
+        self.memory, _ = open_async(memory)
         self.user = user
         self.agent = agent
         self.budget = budget

@@ -8,11 +8,11 @@ from base64 import b64decode, b64encode
 from collections.abc import Coroutine, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from os import PathLike
 from typing import Any, Final, TypeVar
 
-from memoranda import aio
 from memoranda.errors import InvalidInput, MissingExtra, NotFound
-from memoranda.integrations.managers import open_async
+from memoranda.integrations.managers import Source, open_async
 from memoranda.recall.render import render_context
 from memoranda.types import Hit, Recall
 from memoranda.types import Memory as StoredMemory
@@ -55,7 +55,7 @@ class MemorandaMemory(Memory, Component[MemorandaMemoryConfig]):
 
     def __init__(
         self,
-        memory: aio.MemoryManager | None = None,
+        memory: Source = None,
         *,
         db_url: str | None = None,
         user: str | None = None,
@@ -68,8 +68,8 @@ class MemorandaMemory(Memory, Component[MemorandaMemoryConfig]):
         """Create a memory.
 
         Args:
-            memory: The manager; None for one of its own, which `close` closes.
-            db_url: The path or URL of the database of its own manager; that of the settings when None.
+            memory: The manager, or the path or URL of a database; one that is opened here is closed by `close`.
+            db_url: The same path or URL, by the name that its configuration has; that of the settings when None.
             user, agent, session: The owner of what is added, and the scope of what is recalled.
             limit: The maximum number of memories that a query returns.
             budget: The maximum number of tokens that are added to a context.
@@ -77,8 +77,8 @@ class MemorandaMemory(Memory, Component[MemorandaMemoryConfig]):
         """
         if memory is not None and db_url is not None:
             raise InvalidInput("give memory or db_url, not both: the manager has its database already")
-        self.memory = aio.MemoryManager(db_url) if memory is None else open_async(memory)
-        self._owns_memory = memory is None
+        db_url = str(memory) if isinstance(memory, str | PathLike) else db_url
+        self.memory, self._owns_memory = open_async(memory if db_url is None else db_url)
         self._config = MemorandaMemoryConfig(
             name=name, db_url=db_url, user=user, agent=agent, session=session, limit=limit, budget=budget
         )

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from memoranda import aio
 from memoranda.errors import InvalidInput, MissingExtra
-from memoranda.integrations.managers import RELEVANT, open_async
+from memoranda.integrations.managers import RELEVANT, Source, open_async
 from memoranda.types import Hit, Memory
 from memoranda.validation import copy_json_object
 
@@ -33,18 +32,16 @@ class MemorandaMemoryService(BaseMemoryService):
     user of one app, in every session.
     """
 
-    def __init__(
-        self, memory: aio.MemoryManager | None = None, *, limit: int = 10, min_score: float | None = RELEVANT
-    ) -> None:
+    def __init__(self, memory: Source = None, *, limit: int = 10, min_score: float | None = RELEVANT) -> None:
         """Create a memory service.
 
         Args:
-            memory: The manager; None for one with the settings of the environment.
+            memory: The manager, or the path or URL of the database; None for the settings of the environment.
             limit: The maximum number of memories that a search returns.
             min_score: The lowest score of such a memory; None for any. By default, what is hardly related to the
                 question is left out.
         """
-        self.memory = open_async(memory)
+        self.memory, _ = open_async(memory)
         self.limit = limit
         self.min_score = min_score
 

@@ -10,10 +10,10 @@ from os import PathLike
 from typing import Any
 
 from memoranda.aio.threads import in_thread
-from memoranda.errors import Conflict, InvalidInput, MissingExtra
+from memoranda.errors import Conflict, InvalidInput, InvalidType, MissingExtra
 from memoranda.integrations.managers import OwnedNamespace, Source, open_source
 from memoranda.items.base import Item
-from memoranda.validation import MAX_LIMIT
+from memoranda.validation import MAX_LIMIT, check_integer
 
 try:
     from haystack import component, default_to_dict
@@ -142,8 +142,8 @@ class MemorandaDocumentStore:
 
     def search(self, query: str, filters: Filters = None, top_k: int = 10) -> list[Document]:
         """Return the documents that fit a question and match the filters, best first, each with its score."""
-        items = self.items.read(query, page=MAX_LIMIT if filters else top_k)
-        return list(islice(_select(map(_to_document, items), filters), top_k))
+        items = self.items.read(query, page=MAX_LIMIT if filters else min(top_k, MAX_LIMIT))
+        return list(islice(_select(map(_to_document, items), filters), check_integer(top_k, "top_k")))
 
     def _put(self, documents: dict[str, Document], *, new: bool = False) -> None:
         values = {id: {**document.to_dict(flatten=False), "score": None} for id, document in documents.items()}
@@ -168,9 +168,10 @@ class MemorandaRetriever:
 
     def __init__(self, document_store: MemorandaDocumentStore, *, filters: Filters = None, top_k: int = 10) -> None:
         """Create a retriever. Its filters and limit hold unless a run names others."""
+        if not isinstance(document_store, MemorandaDocumentStore):
+            raise InvalidType(f"document_store must be a MemorandaDocumentStore, not {type(document_store).__name__}")
         self.document_store = document_store
-        self.filters = filters
-        self.top_k = top_k
+        self.filters, self.top_k = filters, check_integer(top_k, "top_k")
 
     @component.output_types(documents=list[Document])
     def run(self, query: str, filters: Filters = None, top_k: int | None = None) -> dict[str, list[Document]]:

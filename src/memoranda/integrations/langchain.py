@@ -16,9 +16,9 @@ try:
 except ModuleNotFoundError as error:
     raise MissingExtra("the LangChain adapter", "langchain") from error
 
-from memoranda.integrations.langchain_items import ItemCollection, LangChainEmbedder, choose_diverse
+from memoranda.integrations.langchain_items import LangChainEmbedder, choose_diverse
 from memoranda.integrations.langchain_stores import MemorandaByteStore, MemorandaRetriever
-from memoranda.integrations.managers import OpenedSource, Source, open_source
+from memoranda.integrations.managers import OpenedSource, OwnedNamespace, Source, open_source
 
 __all__ = ["MemorandaByteStore", "MemorandaRetriever", "MemorandaVectorStore"]
 
@@ -43,11 +43,10 @@ class MemorandaVectorStore(OpenedSource, VectorStore):
         user: str | None = None,
         session: str | None = None,
     ) -> None:
-        owner = {"agent": agent, "user": user, "session": session}
         embedder = None if embedding is None else LangChainEmbedder(embedding)
         self._embedding = embedding
         self.memory, self._owns_memory = open_source(memory, embedder)
-        self._items = ItemCollection(self.memory, ("langchain", collection), owner)
+        self._items = OwnedNamespace(self.memory, ("langchain", collection), agent=agent, user=user, session=session)
 
     @property
     def embeddings(self) -> Embeddings | None:
@@ -75,12 +74,11 @@ class MemorandaVectorStore(OpenedSource, VectorStore):
 
     def delete(self, ids: list[str] | None = None, **_: Any) -> bool | None:
         """Delete documents by their ids; all of the collection when None."""
-        keys = [item.key for item in self._items.walk()] if ids is None else ids
-        self._items.delete(keys)
+        self._items.delete([item.key for item in self._items.read()] if ids is None else ids)
         return True
 
     def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
-        return [_to_document(item) for item in self._items.get(ids) if item is not None]
+        return [_to_document(item) for item in map(self._items.get, ids) if item is not None]
 
     def similarity_search_with_score(
         self, query: str, k: int = 4, filter: Mapping[str, Any] | None = None, **_: Any
@@ -92,8 +90,13 @@ class MemorandaVectorStore(OpenedSource, VectorStore):
             k: The maximum number of documents.
             filter: Conditions on the metadata, such as `{"year": {"gte": 2024}}`.
         """
-        found = self._items.search(k, query=query, filter=_on_metadata(filter))
-        return [(_to_document(item), item.score) for item in found if item.score is not None]
+        return self._search(query, k, filter)
+
+    def _search(
+        self, query: str | list[float], k: int, filter: Mapping[str, Any] | None
+    ) -> list[tuple[Document, float]]:
+        found = self._items.search(k, query, _on_metadata(filter))
+        return [(_to_document(item), item.score or 0.0) for item in found]
 
     def similarity_search(
         self, query: str, k: int = 4, filter: Mapping[str, Any] | None = None, **_: Any
@@ -104,8 +107,7 @@ class MemorandaVectorStore(OpenedSource, VectorStore):
         self, embedding: list[float], k: int = 4, filter: Mapping[str, Any] | None = None, **_: Any
     ) -> list[Document]:
         """Return the documents nearest to a vector of the store's embedding model."""
-        found = self._items.search(k, query=embedding, filter=_on_metadata(filter))
-        return [_to_document(item) for item in found if item.score is not None]
+        return [document for document, _ in self._search(embedding, k, filter)]
 
     def max_marginal_relevance_search(
         self,
@@ -138,9 +140,7 @@ class MemorandaVectorStore(OpenedSource, VectorStore):
         **_: Any,
     ) -> list[Document]:
         """Return documents near a vector that are unlike each other."""
-        items = self._items.search(max(k, fetch_k), query=embedding, filter=_on_metadata(filter))
-        found = [(_to_document(item), item.score) for item in items if item.score is not None]
-        return choose_diverse(found, k, lambda_mult, self._embedding)
+        return choose_diverse(self._search(embedding, max(k, fetch_k), filter), k, lambda_mult, self._embedding)
 
     def _select_relevance_score_fn(self) -> Any:
         return lambda score: max(0.0, score)

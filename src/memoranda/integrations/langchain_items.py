@@ -1,18 +1,15 @@
-"""What the LangChain adapters share: an embedder over LangChain's models, and the items of one namespace."""
+"""What the LangChain adapters share: an embedder over LangChain's models, and the choice of unlike documents."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from memoranda.embedding.base import Embedder, EmbedderIdentity, InputKind, normalize
 from memoranda.embedding.model import EmbeddingModel
 from memoranda.errors import Incompatible, MissingExtra
-from memoranda.items.base import Item
 from memoranda.types import FloatArray
-from memoranda.validation import MAX_LIMIT
 
 try:
     from langchain_core.documents import Document
@@ -63,34 +60,3 @@ def choose_diverse(
         worth[chosen] = -np.inf
         chosen.append(int(np.argmax(worth)))
     return [found[number][0] for number in chosen]
-
-
-class ItemCollection:
-    """The items of one namespace, which belong to one owner."""
-
-    def __init__(self, memory: Any, namespace: tuple[str, ...], owner: Mapping[str, str | None]) -> None:
-        self.memory = memory
-        self.namespace = namespace
-        self.owner: dict[str, Any] = dict(owner)
-
-    def get(self, keys: Sequence[str]) -> list[Item | None]:
-        return [self.memory.get_item(self.namespace, key, **self.owner) for key in keys]
-
-    def put(self, values: Mapping[str, Any], index: list[str] | bool) -> None:
-        self.memory.put_many(self.namespace, values, index=index, **self.owner)
-
-    def delete(self, keys: Sequence[str]) -> int:
-        count: int = self.memory.delete_item(self.namespace, list(keys), **self.owner)
-        return count
-
-    def search(self, limit: int, **options: Any) -> list[Item]:
-        found: list[Item] = self.memory.search_items(self.namespace, limit=limit, **options, **self.owner)
-        return found
-
-    def walk(self) -> Iterator[Item]:
-        page = self.search(MAX_LIMIT)
-        position = 0
-        while page:
-            yield from page
-            position += len(page)
-            page = self.search(MAX_LIMIT, offset=position) if len(page) == MAX_LIMIT else []

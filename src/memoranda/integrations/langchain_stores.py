@@ -5,12 +5,12 @@ from __future__ import annotations
 from base64 import b64decode, b64encode
 from collections.abc import Iterator, Sequence
 from inspect import iscoroutinefunction
+from os import PathLike
 from typing import Any
 
 from memoranda import aio
 from memoranda.errors import InvalidType, MissingExtra
-from memoranda.integrations.langchain_items import ItemCollection
-from memoranda.integrations.managers import OpenedSource, Source, open_source
+from memoranda.integrations.managers import OpenedSource, OwnedNamespace, Source, open_source
 
 try:
     from langchain_core.callbacks import CallbackManagerForRetrieverRun
@@ -33,7 +33,7 @@ class MemorandaRetriever(BaseRetriever):
 
     def __init__(self, **fields: Any) -> None:
         memory = fields.get("memory")
-        if isinstance(memory, aio.MemoryManager):
+        if isinstance(memory, aio.MemoryManager | str | PathLike):
             memory = fields["memory"] = open_source(memory)[0]
         recall = getattr(memory, "recall", None)
         if not callable(recall) or iscoroutinefunction(recall):
@@ -70,12 +70,11 @@ class MemorandaByteStore(OpenedSource, ByteStore):
         user: str | None = None,
         session: str | None = None,
     ) -> None:
-        owner = {"agent": agent, "user": user, "session": session}
         self.memory, self._owns_memory = open_source(memory)
-        self._items = ItemCollection(self.memory, ("langchain", collection), owner)
+        self._items = OwnedNamespace(self.memory, ("langchain", collection), agent=agent, user=user, session=session)
 
     def mget(self, keys: Sequence[str]) -> list[bytes | None]:
-        return [None if item is None else b64decode(item.value) for item in self._items.get(keys)]
+        return [None if item is None else b64decode(item.value) for item in map(self._items.get, keys)]
 
     def mset(self, key_value_pairs: Sequence[tuple[str, bytes]]) -> None:
         for key, value in key_value_pairs:
@@ -87,4 +86,4 @@ class MemorandaByteStore(OpenedSource, ByteStore):
         self._items.delete(keys)
 
     def yield_keys(self, *, prefix: str | None = None) -> Iterator[str]:
-        yield from (item.key for item in list(self._items.walk()) if item.key.startswith(prefix or ""))
+        yield from (item.key for item in list(self._items.read()) if item.key.startswith(prefix or ""))

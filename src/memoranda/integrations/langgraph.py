@@ -9,14 +9,13 @@ What an agent puts into the store is also found by `recall`. The same store serv
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby, islice
-from typing import Any, TypeVar
+from typing import Any
 
 from memoranda.aio.threads import in_thread
 from memoranda.errors import InvalidInput, MissingExtra
 from memoranda.items.base import Item as StoredItem
-from memoranda.validation import MAX_LIMIT
 
 try:
     from langgraph.store import base
@@ -26,10 +25,9 @@ except ModuleNotFoundError as error:
 from memoranda.integrations.langchain_items import LangChainEmbedder
 from memoranda.integrations.langgraph_checkpoint import MemorandaSaver
 from memoranda.integrations.langgraph_filters import is_empty, to_item_filter
-from memoranda.integrations.managers import OpenedSource, Source, open_source
+from memoranda.integrations.managers import OpenedSource, Source, open_source, read_pages
 
 __all__ = ["MemorandaSaver", "MemorandaStore"]
-_T = TypeVar("_T")
 _WHOLE = ["$"]
 
 
@@ -132,7 +130,7 @@ class MemorandaStore(OpenedSource, base.BaseStore):
             )
             return found
 
-        items = _pages(read, sys.maxsize, 0) if empty else _pages(read, op.limit, op.offset)
+        items = read_pages(read, sys.maxsize, 0) if empty else read_pages(read, op.limit, op.offset)
         if empty:
             every = (item for item in items if all(is_empty(item.value, field) for field in empty))
             items = islice(every, op.offset, op.offset + op.limit)
@@ -149,7 +147,7 @@ class MemorandaStore(OpenedSource, base.BaseStore):
             found: list[Any] = self.memory.namespaces(paths["prefix"], suffix=paths["suffix"], **page, **self._owner)
             return found
 
-        return [each.namespace for each in _pages(read, op.limit, op.offset)]
+        return [each.namespace for each in read_pages(read, op.limit, op.offset)]
 
 
 def _make_embedder(index: Mapping[str, Any]) -> LangChainEmbedder | None:
@@ -161,16 +159,6 @@ def _runs(ops: Iterable[base.PutOp]) -> Iterator[list[base.PutOp]]:
     """Yield lists of puts that can be written together."""
     for _, run in groupby(ops, key=lambda op: (op.namespace, op.index, op.ttl)):
         yield list(run)
-
-
-def _pages(read: Callable[[int, int], list[_T]], limit: int, offset: int) -> Iterator[_T]:
-    """Yield as many results as are asked for, also more than one call of the manager returns."""
-    while limit > 0:
-        page = read(min(limit, MAX_LIMIT), offset)
-        yield from page
-        if len(page) < MAX_LIMIT:
-            return
-        limit, offset = limit - len(page), offset + len(page)
 
 
 def _fields_of(item: StoredItem) -> dict[str, Any]:

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
-from memoranda import aio
 from memoranda.errors import MissingExtra
 from memoranda.integrations.llama_index_chats import MemorandaChatStore, to_dict
-from memoranda.integrations.managers import open_async
+from memoranda.integrations.managers import Source, open_async
 
 try:
     from llama_index.core.base.llms.types import ChatMessage
@@ -36,7 +35,7 @@ class MemorandaMemoryBlock(BaseMemoryBlock[str]):
 
     def __init__(
         self,
-        memory: aio.MemoryManager | None = None,
+        memory: Source = None,
         *,
         user: str | None = None,
         agent: str | None = None,
@@ -48,7 +47,7 @@ class MemorandaMemoryBlock(BaseMemoryBlock[str]):
         """Create a block.
 
         Args:
-            memory: The manager; None for one with the settings of the environment.
+            memory: The manager, or the path or URL of the database; None for the settings of the environment.
             user, agent: The owner of what is remembered, and the scope of what is recalled.
             session: Recall only from this session, and remember in it; when None, recall from every session and
                 remember in the one of the chat.
@@ -57,7 +56,7 @@ class MemorandaMemoryBlock(BaseMemoryBlock[str]):
             fields: `description`, `priority` and `accept_short_term_memory`, as in every block.
         """
         scope = {"user": user, "agent": agent, "session": session}
-        super().__init__(memory=open_async(memory), **scope, budget=budget, name=name, **fields)
+        super().__init__(memory=open_async(memory)[0], **scope, budget=budget, name=name, **fields)
 
     async def _aget(self, messages: Sequence[ChatMessage] | None = None, **_: Any) -> str:
         question = _find_question(messages or ())

@@ -7,9 +7,8 @@ from contextlib import suppress
 from itertools import count
 from typing import Any
 
-from memoranda import aio
 from memoranda.errors import Conflict, MissingExtra
-from memoranda.integrations.managers import open_async
+from memoranda.integrations.managers import Source, open_async
 from memoranda.items.base import Item
 from memoranda.validation import MAX_LIMIT
 
@@ -40,7 +39,7 @@ class MemorandaChatStore(AsyncDBChatStore):
 
     def __init__(
         self,
-        memory: aio.MemoryManager | None = None,
+        memory: Source = None,
         *,
         user: str | None = None,
         agent: str | None = None,
@@ -49,11 +48,11 @@ class MemorandaChatStore(AsyncDBChatStore):
         """Create a chat store.
 
         Args:
-            memory: The manager; None for one with the settings of the environment.
+            memory: The manager, or the path or URL of the database; None for the settings of the environment.
             user, agent: The owner of the chats: those of others are not seen, even under the same key.
             remember: False keeps the messages only, and remembers nothing of what they say.
         """
-        super().__init__(memory=open_async(memory), user=user, agent=agent, remember=remember)
+        super().__init__(memory=open_async(memory)[0], user=user, agent=agent, remember=remember)
 
     async def get_messages(
         self,
@@ -122,8 +121,14 @@ class MemorandaChatStore(AsyncDBChatStore):
 
     async def get_keys(self) -> list[str]:
         """Return the keys of all chats, sorted."""
-        found = await self.memory.namespaces(_CHATS, limit=MAX_LIMIT, user=self.user, agent=self.agent)
-        return [each.namespace[-1] for each in found]
+        keys: list[str] = []
+        while len(keys) % MAX_LIMIT == 0:
+            options = {"limit": MAX_LIMIT, "offset": len(keys)}
+            page = await self.memory.namespaces(_CHATS, user=self.user, agent=self.agent, **options)
+            if not page:
+                break
+            keys += [each.namespace[-1] for each in page]
+        return keys
 
     async def _read(self, key: str, status: MessageStatus | None) -> list[Item]:
         where = {} if status is None else {"status": status.value}

@@ -11,17 +11,16 @@ from types import TracebackType
 from typing import Any, Final, Generic, Self, TypeAlias, TypeVar
 
 from memoranda import aio
-from memoranda.aio.manager import blocking_part
+from memoranda.aio.manager import async_part, blocking_part
 from memoranda.embedding.base import Embedder
 from memoranda.errors import InvalidInput, InvalidType
 from memoranda.items.base import Item, check_namespace
 from memoranda.manager.manager import MemoryManager
-from memoranda.types import JSON
 from memoranda.validation import MAX_LIMIT
 
 T = TypeVar("T")
 Source: TypeAlias = MemoryManager | aio.MemoryManager | str | PathLike[str] | None
-"""A manager, or the path or URL of a database; None for the default database."""
+"""A manager, blocking or async, or the path or URL of a database; None for the default database."""
 _MAX_KEYS: Final = 10_000
 """A statement of SQLite takes 32,766 values by default."""
 RELEVANT: Final = 0.08
@@ -38,14 +37,18 @@ def open_source(memory: Source, embedder: Embedder | None = None) -> tuple[Memor
         return blocking_part(memory)[0], False
     if isinstance(memory, MemoryManager):
         return memory, False
-    raise InvalidType(f"memory must be a memoranda.MemoryManager, or the path of a database, not {_full_name(memory)}")
+    raise wrong_source(memory)
 
 
-def open_async(memory: aio.MemoryManager | None) -> aio.MemoryManager:
-    """Return the async manager, or a new one with the settings of the environment when None."""
-    if memory is None or isinstance(memory, aio.MemoryManager):
-        return aio.MemoryManager() if memory is None else memory
-    raise InvalidType(f"memory must be a memoranda.aio.MemoryManager, not {_full_name(memory)}")
+def open_async(memory: Source, **options: Any) -> tuple[aio.MemoryManager, bool]:
+    """Return an async manager, and whether it was opened here, with these options."""
+    if memory is None or isinstance(memory, str | PathLike):
+        return aio.MemoryManager(memory, **options), True
+    if isinstance(memory, MemoryManager):
+        return async_part(memory), False
+    if isinstance(memory, aio.MemoryManager):
+        return memory, False
+    raise wrong_source(memory)
 
 
 class OpenedSource:
@@ -68,8 +71,20 @@ class OpenedSource:
         self.close()
 
 
-def _full_name(value: object) -> str:
-    return f"{type(value).__module__}.{type(value).__qualname__}"
+def read_pages(read: Callable[[int, int], list[T]], limit: int, offset: int) -> Iterator[T]:
+    """Yield as many results as are asked for, also more than one call of the manager returns."""
+    while limit > 0:
+        page = read(min(limit, MAX_LIMIT), offset)
+        yield from page
+        if len(page) < MAX_LIMIT:
+            return
+        limit, offset = limit - len(page), offset + len(page)
+
+
+def wrong_source(value: object) -> InvalidType:
+    """Return the error for what is no manager."""
+    name = f"{type(value).__module__}.{type(value).__qualname__}"
+    return InvalidType(f"memory must be a memoranda.MemoryManager, or the path of a database, not {name}")
 
 
 class OwnedNamespace:
@@ -88,7 +103,7 @@ class OwnedNamespace:
         self.names = check_namespace(namespace)
         self.user, self.agent, self.session = user, agent, session
 
-    def put(self, values: Mapping[str, JSON], index: Sequence[str] | bool | None = None, *, new: bool = False) -> None:
+    def put(self, values: Mapping[str, Any], index: Sequence[str] | bool | None = None, *, new: bool = False) -> None:
         """Store the values by key in one commit; with `new`, raise `Conflict` if a key has a value already."""
         self.memory.put_many(
             self.names,
@@ -105,7 +120,7 @@ class OwnedNamespace:
 
     def delete(self, keys: Sequence[str]) -> int:
         """Delete those that exist and return how many there were; ten thousand in one commit."""
-        parts = (keys[start : start + _MAX_KEYS] for start in range(0, len(keys), _MAX_KEYS))
+        parts = (list(keys[start : start + _MAX_KEYS]) for start in range(0, len(keys), _MAX_KEYS))
         return sum(
             self.memory.delete_item(self.names, part, user=self.user, agent=self.agent, session=self.session)
             for part in parts
@@ -115,6 +130,23 @@ class OwnedNamespace:
         """Return how many items there are, and when the latest one was put."""
         found = self.memory.namespaces(self.names, limit=1, user=self.user, agent=self.agent, session=self.session)
         return (found[0].count, found[0].last_active) if found and found[0].namespace == self.names else (0, None)
+
+    def search(self, limit: int, query: str | Sequence[float], filter: Mapping[str, Any] | None) -> list[Item]:
+        """Return as many of the items that fit the query as are asked for, the best first."""
+
+        def read(size: int, offset: int) -> list[Item]:
+            return self.memory.search_items(
+                self.names,
+                query=query,
+                filter=filter,
+                limit=size,
+                offset=offset,
+                user=self.user,
+                agent=self.agent,
+                session=self.session,
+            )
+
+        return [item for item in read_pages(read, limit, 0) if item.score is not None]
 
     def read(self, query: str | None = None, *, page: int = MAX_LIMIT) -> Iterator[Item]:
         """Yield the items, in several reads: the one that was put last first; with a query, matches, the best first."""

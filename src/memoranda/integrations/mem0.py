@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Generator, Mapping
+from os import PathLike
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Protocol, Self, TypeAlias
@@ -15,7 +16,7 @@ from memoranda import aio
 from memoranda.aio.manager import blocking_part
 from memoranda.aio.threads import Threads, off_loop
 from memoranda.errors import InvalidInput, InvalidType
-from memoranda.integrations.managers import OpenedSource
+from memoranda.integrations.managers import OpenedSource, Source, open_source, wrong_source
 from memoranda.integrations.mem0_answers import MemoryNotFound
 from memoranda.integrations.mem0_import import Mem0ImportReport, Mem0Memory, import_mem0, read
 from memoranda.integrations.mem0_memory import Mem0Calls
@@ -44,16 +45,12 @@ class ModelConfig(Protocol):
 class Memory(Mem0Calls, OpenedSource):
     """mem0's `Memory`, in a Memoranda store. What it adds, `MemoryManager` recalls, and the other way round."""
 
-    def __init__(
-        self, config: MemoryManager | ModelConfig | None = None, *, memory: MemoryManager | None = None
-    ) -> None:
-        """Use a manager; or what mem0's configuration names, by default the settings of the environment.
+    def __init__(self, config: Source | ModelConfig = None, *, memory: Source = None) -> None:
+        """Use a manager, the path or URL of a database, or what mem0's configuration names; without any, the settings.
 
         What is opened here, `close` closes.
         """
-        given = config if memory is None else memory
-        self._owns_memory = not isinstance(given, MemoryManager)
-        self.memory = given if isinstance(given, MemoryManager) else _open_model(given)
+        self.memory, self._owns_memory = _open(config if memory is None else memory)
         super().__init__(self.memory)
 
     @classmethod
@@ -71,27 +68,20 @@ class Memory(Mem0Calls, OpenedSource):
 class AsyncMemory:
     """mem0's `AsyncMemory`: the same calls, awaited."""
 
-    def __init__(
-        self, config: aio.MemoryManager | ModelConfig | None = None, *, memory: aio.MemoryManager | None = None
-    ) -> None:
-        """Use a manager; or what mem0's configuration names, as `Memory` does."""
+    def __init__(self, config: Source | ModelConfig = None, *, memory: Source = None) -> None:
+        """Use what `Memory` uses."""
         given = config if memory is None else memory
-        if isinstance(given, aio.MemoryManager):
-            self._owned: MemoryManager | None = None
-            manager, self._threads = blocking_part(given)
-            self._inner = Mem0Calls(manager)
-        else:
-            self._own(_open_model(given))
+        manager, opened = _open(given)
+        self._owned = manager if opened else None
+        self._inner = Mem0Calls(manager)
+        self._threads = blocking_part(given)[1] if isinstance(given, aio.MemoryManager) else Threads()
 
     @classmethod
     def from_config(cls, config_dict: Config) -> Self:
         """Use the folder and the collection of mem0's vector store. May be awaited, as in mem0 1.x."""
-        memory = cls.__new__(cls)
-        memory._own(_open_configured(config_dict))
+        memory = cls(_open_configured(config_dict))
+        memory._owned = memory._inner._memory
         return memory
-
-    def _own(self, manager: MemoryManager) -> None:
-        self._owned, self._inner, self._threads = manager, Mem0Calls(manager), Threads()
 
     def __await__(self) -> Generator[None, None, Self]:
         yield from ()
@@ -126,16 +116,15 @@ class AsyncMemory:
         self.close()
 
 
-def _open_model(config: ModelConfig | None) -> MemoryManager:
-    """Return a manager for mem0's `MemoryConfig`; without one, with the settings of the environment."""
-    if config is None:
-        return MemoryManager()
-    if not hasattr(config, "model_dump") or isinstance(config, type):
-        raise InvalidType(
-            f"memory must be a MemoryManager (for AsyncMemory memoranda.aio.MemoryManager) or mem0's MemoryConfig, not "
-            f"{type(config).__name__}: Memory.from_config takes a dict"
-        )
-    return _open_configured(config)
+def _open(given: Source | ModelConfig) -> tuple[MemoryManager, bool]:
+    """Return the manager of a source or of mem0's `MemoryConfig`, and whether it was opened here."""
+    if isinstance(given, Mapping):
+        raise InvalidType("memory must be a MemoryManager or mem0's MemoryConfig: Memory.from_config takes a dict")
+    if given is None or isinstance(given, MemoryManager | aio.MemoryManager | str | PathLike):
+        return open_source(given)
+    if not hasattr(given, "model_dump") or isinstance(given, type):
+        raise wrong_source(given)
+    return _open_configured(given), True
 
 
 def _open_configured(given: Config) -> MemoryManager:

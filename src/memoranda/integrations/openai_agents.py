@@ -8,7 +8,7 @@ from typing import Any, Final, Self, TypeAlias
 
 from memoranda import aio
 from memoranda.errors import InvalidInput, MissingExtra
-from memoranda.integrations.managers import open_async
+from memoranda.integrations.managers import Source, open_async
 from memoranda.messages.message import Message, text_of, to_plain_dict
 from memoranda.text_checks import clean_text
 from memoranda.validation import check_integer
@@ -39,7 +39,7 @@ class MemorandaSession:
     def __init__(
         self,
         session_id: str,
-        memory: aio.MemoryManager | None = None,
+        memory: Source = None,
         *,
         user: str | None = None,
         agent: str | None = None,
@@ -51,19 +51,15 @@ class MemorandaSession:
         Args:
             session_id: The id of the session.
             memory: The manager, with stored conversations of any length: `memoranda.aio.MemoryManager(
-                retention_policy="persistent", max_messages_per_agent=None)`. None for such a one with the settings of
-                the environment, which `close` closes.
+                retention_policy="persistent", max_messages_per_agent=None)`. The path or URL of a database, or None
+                for the settings of the environment, opens such a one, which `close` closes.
             user, agent: The owner of the history and of the memories.
             remember: Whether what is said becomes memories; False stores the history only.
             session_settings: The SDK's settings, with the `limit` of `get_items`.
         """
         self.session_id = clean_text(session_id, "session_id")
         self.session_settings: SessionSettings | None = coerce_session_settings(session_settings or SessionSettings())
-        own = (
-            aio.MemoryManager(retention_policy="persistent", max_messages_per_agent=None) if memory is None else memory
-        )
-        self.memory = open_async(own)
-        self._owns_memory = memory is None
+        self.memory, self._owns_memory = open_async(memory, retention_policy="persistent", max_messages_per_agent=None)
         self._user = user
         self._agent = agent
         self._remembers = remember

@@ -8,9 +8,8 @@ from collections.abc import AsyncIterator, Sequence
 from itertools import count
 from typing import Any, Final
 
-from memoranda import aio
 from memoranda.errors import Conflict, InvalidInput, MissingExtra
-from memoranda.integrations.managers import open_async
+from memoranda.integrations.managers import Source, open_async
 from memoranda.items.base import Item, check_namespace
 from memoranda.validation import MAX_LIMIT, check_integer
 
@@ -42,7 +41,7 @@ class MemorandaStore:
 
     def __init__(
         self,
-        memory: aio.MemoryManager | None = None,
+        memory: Source = None,
         *,
         namespace: Sequence[str] = ("pydantic-ai",),
         user: str | None = None,
@@ -52,11 +51,11 @@ class MemorandaStore:
         """Create a store.
 
         Args:
-            memory: The manager; None for one with the settings of the environment.
+            memory: The manager, or the path or URL of the database; None for the settings of the environment.
             namespace: The names that the files are below; two stores with different ones share nothing.
             user, agent, session: The owner of the files.
         """
-        self.memory = open_async(memory)
+        self.memory, _ = open_async(memory)
         self.namespace = check_namespace(namespace)
         self.user, self.agent, self.session = user, agent, session
 

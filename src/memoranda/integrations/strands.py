@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from memoranda import aio
 from memoranda.errors import InvalidInput, MissingExtra
-from memoranda.integrations.managers import RELEVANT, open_async
+from memoranda.integrations.managers import RELEVANT, Source, open_async
 from memoranda.types import Hit, Outcome
-from memoranda.validation import check_limit
+from memoranda.validation import MAX_LIMIT, check_integer
 
 try:
     from strands.memory.extraction.triggers import InvocationTrigger
@@ -32,7 +31,7 @@ class MemorandaStore(MemoryStore):
 
     def __init__(
         self,
-        memory: aio.MemoryManager | None = None,
+        memory: Source = None,
         *,
         user: str | None = None,
         agent: str | None = None,
@@ -47,7 +46,7 @@ class MemorandaStore(MemoryStore):
         """Create a store.
 
         Args:
-            memory: The manager; None for one with the settings of the environment.
+            memory: The manager, or the path or URL of the database; None for the settings of the environment.
             user, agent, session: The owner of the memories, and the scope of a search.
             name: The name of the store in the tools of the memory manager.
             description: What the tools tell the model about the store.
@@ -56,7 +55,7 @@ class MemorandaStore(MemoryStore):
             writable: False for a store that is only searched.
             extraction: When conversations are remembered: after each turn when None, never when False.
         """
-        self.memory = open_async(memory)
+        self.memory, _ = open_async(memory)
         self.user, self.agent, self.session = user, agent, session
         self.name, self.description = name, description
         self.max_search_results = max_search_results
@@ -76,7 +75,7 @@ class MemorandaStore(MemoryStore):
             user=self.user,
             agent=self.agent,
             session=self.session,
-            limit=check_limit(limit),
+            limit=min(check_integer(limit, "max_search_results"), MAX_LIMIT),
             min_score=self.min_score,
         )
         return [_to_entry(hit) for hit in found]

@@ -9,9 +9,8 @@ from pydantic_core import PydanticCustomError
 
 from memoranda.items.base import MAX_LABEL, MAX_PATHS, ItemOrder
 from memoranda.results import PolicyName
-from memoranda.sessions.base import MAX_NAME
 from memoranda.text_checks import MAX_TEXT
-from memoranda.validation import MAX_CHOICES, MAX_ID, MAX_LIMIT, MAX_TTL
+from memoranda.validation import MAX_CHOICES, MAX_ID, MAX_LIMIT, MAX_NAME, MAX_TTL
 
 MAX_ITEMS = 1000
 """Texts, messages or ids in one call."""

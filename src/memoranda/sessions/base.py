@@ -12,10 +12,8 @@ from urllib.parse import quote, unquote
 from memoranda.errors import InvalidInput, InvalidType
 from memoranda.text_checks import clean_text
 from memoranda.types import DEFAULT_TENANT, JSON, MemoryType
-from memoranda.validation import check_type
+from memoranda.validation import MAX_NAME, check_type
 
-MAX_NAME = 512
-"""Characters in the name of a tenant, workflow, agent or key."""
 DEFAULT_TTL: Final = 86_400.0
 """Seconds that a value is kept by default: a day."""
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 
 from memoranda.errors import Closed, InvalidInput, InvalidType, MemorandaError
 from memoranda.messages.message import Message, VendorMessage, check_role, vendor_text
@@ -48,6 +48,8 @@ if TYPE_CHECKING:
 
 _MAX_METADATA = 50_000
 """Characters. The metadata is written again at every use of the session."""
+_ACTIONS: Final = {SAVE: "save", READ: "retrieve", MESSAGE: "message", EXECUTION: "execution"}
+"""How each counted action is called in `agent_interactions`: as the method that counts it."""
 
 
 class SessionManager(Protocol):
@@ -59,7 +61,7 @@ class SessionManager(Protocol):
 def list_interactions(summary: SessionSummary) -> list[dict[str, str]]:
     """Return each thing that an agent did, by the counts of a summary."""
     return [
-        {"agent_id": agent, "action": action}
+        {"agent_id": agent, "action": _ACTIONS.get(action, action)}
         for agent, actions in summary.activity.items()
         for action, count in actions.items()
         for _ in range(count)

@@ -14,8 +14,11 @@ import httpx2
 import pytest
 
 from memoranda import ANY, Message, NotFound
+from memoranda.aio import SessionContext as EmbeddedAsyncSession
 from memoranda.client import MemoryManager, SessionContext, create_session
 from memoranda.client.aio import MemoryManager as AsyncMemoryManager
+from memoranda.client.aio import SessionContext as AsyncSession
+from memoranda.client.aio import create_session as create_async_session
 from memoranda.client.manager import RemoteLog
 from memoranda.conversation import conversations
 from memoranda.conversation.base import MessageLog
@@ -155,6 +158,31 @@ def test_session_has_what_the_embedded_one_has(manager: MemoryManager) -> None:
         assert session.is_active is False
     for cls in (SessionContext, EmbeddedSession):
         assert [*inspect.signature(cls).parameters] == ["workflow_id", "memory_manager", "metadata", "auto_cleanup"]
+
+
+async def test_async_session_behaves_like_the_embedded_one(server: InProcessServer) -> None:
+    assert _public(AsyncSession) == _public(EmbeddedAsyncSession)
+    async with server.async_client() as manager:
+        session = create_async_session("campaign", manager, {"team": "red"})
+        with pytest.raises(Closed, match="async with"):
+            session.started_at  # noqa: B018
+        async with session:
+            assert await session.save_agent_memory("writer", "draft", {"text": "Spring"}) is True
+            assert await session.retrieve_agent_memory("writer", "draft") == {"text": "Spring"}
+            await session.add_conversation_message("writer", "assistant", "ready")
+            assert [each.content for each in await session.get_conversation_history()] == ["ready"]
+            record = await session.save_execution_record("writer", {"status": "success"})
+            assert (await session.get_session_summary()).metadata == session.metadata == {"team": "red"}
+            assert (session.is_active, session.active_agents, session.ended_at) == (True, ["writer"], None)
+        assert (session.is_active, session.ended_at is None) == (False, False)
+        with pytest.raises(Closed, match="create_session"):
+            await session.get_conversation_history()
+        assert [each.id for each in await manager.get_execution_records("writer")] == [record]
+        async with create_async_session("campaign", manager) as cleared:
+            await manager.clear_session("campaign")
+        assert cleared.is_active is False
+    with pytest.raises(Closed, match="closed"):
+        await create_async_session("campaign", manager).end_session()
 
 
 def test_knowledge_files_are_read_by_the_client(manager: MemoryManager, tmp_path: Path) -> None:

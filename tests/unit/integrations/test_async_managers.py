@@ -1,9 +1,8 @@
-"""Every adapter, given the manager of the other kind: it stores what it acknowledges, or refuses the manager."""
+"""Every adapter, given the manager of the other kind: it stores what it acknowledges."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import suppress
 from importlib import import_module
 from inspect import isclass, signature
 from pathlib import Path
@@ -103,16 +102,17 @@ async def test_adapter_refuses_what_is_no_manager(adapter: type[Any]) -> None:
 
 
 @pytest.mark.parametrize("adapter", adapters(), ids=lambda each: f"{each.__module__}.{each.__name__}")
-async def test_adapter_takes_either_manager_or_refuses_it(adapter: type[Any], manager: aio.MemoryManager) -> None:
+async def test_adapter_takes_either_manager_and_a_path(
+    adapter: type[Any], manager: aio.MemoryManager, tmp_path: Path
+) -> None:
     required = {"session_id": "s"} if "session_id" in signature(adapter).parameters else {}
     if "memory" not in signature(adapter).parameters and adapter is not langchain.MemorandaRetriever:
         return
+    asynchronous = adapter.__module__.endswith(("openai_agents", "autogen"))
     with MemoryManager("sqlite://", embedder=HashEmbedder(64)) as blocking:
-        for memory in (manager, blocking):
-            with suppress(InvalidType):
-                used = getattr(adapter(**required, memory=memory), "memory", None)
-                asynchronous = adapter.__module__.endswith(("openai_agents", "autogen"))
-                assert used is None or isinstance(used, aio.MemoryManager if asynchronous else MemoryManager)
+        for memory in (manager, blocking, str(tmp_path / "own.db"), tmp_path / "own.db"):
+            used = getattr(adapter(**required, memory=memory), "memory", None)
+            assert used is None or isinstance(used, aio.MemoryManager if asynchronous else MemoryManager)
 
 
 def test_store_and_saver_close_at_the_end_of_a_with_block(tmp_path: Path) -> None:

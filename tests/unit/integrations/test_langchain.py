@@ -8,6 +8,7 @@ from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from memoranda import EmbeddingModel, InvalidInput, InvalidType, MemoryManager
+from memoranda.integrations import managers
 from memoranda.integrations.langchain import MemorandaByteStore, MemorandaRetriever, MemorandaVectorStore
 from memoranda.testing.fakes import HashEmbedder
 
@@ -32,6 +33,20 @@ def test_documents_are_found_filtered_replaced_and_deleted(memory: MemoryManager
     assert store.similarity_search("tea") == []
 
 
+def test_as_many_documents_are_returned_as_are_asked_for(
+    memory: MemoryManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(managers, "MAX_LIMIT", 10)
+    monkeypatch.setattr(managers, "_MAX_KEYS", 10)
+    store, ids = MemorandaVectorStore(memory), list(map(str, range(25)))
+    store.add_texts([f"note {number} about tea" for number in ids], ids=ids)
+    for size, expected in ((0, 0), (-1, 0), (3, 3), (23, 23), (5000, 25)):
+        assert len({each.id for each in store.similarity_search("tea", k=size)}) == expected
+    assert store.delete([]) is True
+    assert store.delete(ids) is True
+    assert store.similarity_search("tea") == []
+
+
 def test_wrong_filter_or_memory_is_an_error_that_says_what_to_give(memory: MemoryManager) -> None:
     store = MemorandaVectorStore(memory)
     store.add_texts(["green tea"])
@@ -40,7 +55,7 @@ def test_wrong_filter_or_memory_is_an_error_that_says_what_to_give(memory: Memor
             store.similarity_search("tea", filter=wrong)  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match="is no field"):
         store.similarity_search("tea", filter={"$or": [{"year": 1}]})
-    for other in (5, None, "chain.db"):
+    for other in (5, None):
         with pytest.raises(InvalidType, match="memory must be a MemoryManager"):
             MemorandaRetriever(memory=other)
 

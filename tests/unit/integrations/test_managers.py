@@ -47,21 +47,21 @@ def test_every_extra_of_an_adapter_exists() -> None:
     assert {extra for _, extra in FRAMEWORKS.values()} <= set(project["optional-dependencies"])
 
 
-async def test_blocking_adapter_takes_every_source_and_an_async_one_only_an_async_manager(
-    manager: MemoryManager, tmp_path: Path
-) -> None:
+async def test_every_source_gives_a_blocking_and_an_async_manager(manager: MemoryManager, tmp_path: Path) -> None:
     async with aio.MemoryManager(tmp_path / "other.db") as other:
         assert open_source(manager) == (manager, False)
         await other.put(("n",), "k", 1)
         inner, owned = open_source(other)
         assert (inner.get_item(("n",), "k").value, owned) == (1, False)  # type: ignore[union-attr]
-        assert open_async(other) is other
-        with pytest.raises(
-            InvalidType, match=r"memoranda\.MemoryManager, or the path of a database, not builtins\.int"
-        ):
-            open_source(5)  # type: ignore[arg-type]
-        with pytest.raises(InvalidType, match=r"memoranda\.aio\.MemoryManager, not memoranda\.manager"):
-            open_async(manager)  # type: ignore[arg-type]
+        assert open_async(other) == (other, False)
+        again, owned = open_async(inner)
+        await again.put(("n",), "k", 2)
+        assert (inner.get_item(("n",), "k").value, owned) == (2, False)  # type: ignore[union-attr]
+        for opening in (open_source, open_async):
+            with pytest.raises(
+                InvalidType, match=r"memoranda\.MemoryManager, or the path of a database, not builtins\.int"
+            ):
+                opening(5)  # type: ignore[operator]
 
 
 def test_namespace_holds_neither_those_below_it_nor_other_owners(manager: MemoryManager) -> None:

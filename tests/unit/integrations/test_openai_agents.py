@@ -127,9 +127,12 @@ async def test_manager_that_would_drop_items_is_refused(tmp_path: Path, options:
             await MemorandaSession("s1", manager).add_items([said("hello")])  # type: ignore[list-item]
 
 
-def test_manager_of_another_kind_is_refused() -> None:
-    with pytest.raises(TypeError, match=r"memoranda\.aio\.MemoryManager, not memoranda\.manager"):
-        MemorandaSession("s1", SyncManager())  # type: ignore[arg-type]
+async def test_blocking_manager_and_path_are_taken(tmp_path: Path) -> None:
+    with SyncManager(tmp_path / "m.db", None, retention_policy="persistent") as manager:
+        await MemorandaSession("s1", manager).add_items([said("hi")])  # type: ignore[list-item]
+    async with MemorandaSession("s1", tmp_path / "m.db") as session:
+        await session.add_items([said("hello")])  # type: ignore[list-item]
+        assert await session.get_items() == [said("hi"), said("hello")]
 
 
 async def test_closed_session_refuses_every_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
