@@ -72,24 +72,13 @@ class DictRecord(Record, dict[str, Any]):
     __contains__ = dict.__contains__
 
 
-class HitRecord(DictRecord):
-    """A memory with a score. Its dict has values of the memory; `record["name"]` reads every attribute as it is.
+class AttributeRecord(DictRecord):
+    """A record of which `record["name"]` reads every attribute as it is, where the dict has it as JSON data.
 
     A key that the caller has set or changed is read as it is in the dict; the attribute stays.
     """
 
     __slots__ = ()
-    memory: Any
-    score: float
-
-    def __post_init__(self) -> None:  # written out, as every recall makes many
-        memory, score = self.memory, self.score
-        dict.update(
-            self, id=memory.id, content=memory.content, score=score, similarity_score=score, key=memory.key,
-            value=to_plain(memory.value), agent_id=memory.agent, memory_type=memory.type,
-            importance_score=memory.importance, timestamp=memory.valid_from.isoformat(), source=memory.source,
-            session=memory.session, message_id=memory.message_id, metadata=to_plain(memory.metadata),
-        )  # fmt: skip
 
     def __getitem__(self, key: str) -> Any:
         if not dict.__contains__(self, key):
@@ -103,6 +92,23 @@ class HitRecord(DictRecord):
         return dict.__contains__(self, key) or Record.__contains__(self, key)
 
     get = Record.get
+
+
+class HitRecord(AttributeRecord):
+    """A memory with a score. Its dict has some values of the memory."""
+
+    __slots__ = ()
+    memory: Any
+    score: float
+
+    def __post_init__(self) -> None:  # written out, as every recall makes many
+        memory, score = self.memory, self.score
+        dict.update(
+            self, id=memory.id, content=memory.content, score=score, similarity_score=score, key=memory.key,
+            value=to_plain(memory.value), agent_id=memory.agent, memory_type=memory.type,
+            importance_score=memory.importance, timestamp=memory.valid_from.isoformat(), source=memory.source,
+            session=memory.session, message_id=memory.message_id, metadata=to_plain(memory.metadata),
+        )  # fmt: skip
 
 
 class ResultList(list[_T]):

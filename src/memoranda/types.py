@@ -9,7 +9,7 @@ from enum import Enum, StrEnum
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, overload
 
 from memoranda import display
-from memoranda.records import DictRecord, HitRecord, Record
+from memoranda.records import AttributeRecord, DictRecord, HitRecord, Record
 
 if TYPE_CHECKING:
     import numpy as np
@@ -188,7 +188,7 @@ class Association(DictRecord):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Related(SummaryRecord):
+class Related(AttributeRecord):
     """A memory that was reached over associations, and how."""
 
     memory: Memory
@@ -197,7 +197,6 @@ class Related(SummaryRecord):
     """The product of the strengths on the path."""
     depth: int
     _aliases = ("id", "content", "metadata")
-    _plain = ("memory", "relationship_type", "strength", "depth", *_aliases)
 
     @property
     def id(self) -> int:
