@@ -47,7 +47,12 @@ class Record(display.Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain JSON data."""
-        return {key: _to_plain(self[key]) for key in self.keys()}
+        return {key: to_plain(self[key]) for key in self.keys()}
+
+
+def to_dict(value: Any) -> dict[str, Any]:
+    """Return a dataclass that is no record as plain JSON data."""
+    return {f.name: to_plain(getattr(value, f.name)) for f in fields(value)}
 
 
 class DictRecord(Record, dict[str, Any]):
@@ -59,7 +64,7 @@ class DictRecord(Record, dict[str, Any]):
     __slots__ = ()
 
     def __post_init__(self) -> None:
-        dict.update(self, {name: _to_plain(getattr(self, name)) for name in self._keys()})
+        dict.update(self, {name: to_plain(getattr(self, name)) for name in self._keys()})
 
     def _keys(self) -> tuple[str, ...]:
         """Return the names of the attributes that the dict has."""
@@ -113,12 +118,14 @@ class ResultList(list[_T]):
         return display.list_html(self, self._noun)
 
 
-def _to_plain(value: Any) -> Any:
+def to_plain(value: Any) -> Any:
     """Return a value as plain JSON data."""
     if type(value) in _PLAIN:
         return value
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, Record | dict):
-        return {key: _to_plain(item) for key, item in value.items()}
-    return [_to_plain(item) for item in value] if isinstance(value, list | tuple) else value
+        return {key: to_plain(item) for key, item in value.items()}
+    if hasattr(value, "to_dict"):
+        return value.to_dict()
+    return [to_plain(item) for item in value] if isinstance(value, list | tuple) else value

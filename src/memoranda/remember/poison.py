@@ -33,6 +33,7 @@ _HOPELESS: Final = -3.0
 """Evidence below this says that no rule needs to be tried."""
 _MARK: Final = re.compile(
     r"[<>{}\[\]#|=]|:[^\n]*\n|://|/\w|\w_\w"
+    r"|\b(?:begin|start|end) (?:of )?(?:the )?(?:system|developer|admin|assistant)\b"
     r"|\b(?:obey|override|confirmations?|approvals?|passwords?|(?:some|any)(?:one|body) asks)\b",
     re.I,
 )
