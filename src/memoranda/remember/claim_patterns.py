@@ -166,6 +166,7 @@ _HOME = (
     _one("city", r"~who~adv(?:settled(?: down)?|(?:got|found|bought|rented|own|owns)(?: \w+){1,3}(?:flat|apartment|house|place|home|condo)) in ~place", "update"),
     _one("city", r"~place is (?:(?:my|our) )?(?:new )?home(?: now| these days| sweet home)?~end", "update"),
     _one("city", r"(?:my |our )?home is (?:now )?~place"),
+    _one("city", r"~who~adv(?:lives?|living|based|settled) (?P<value>here)~stop"),
     _one("city", r"~who~adv~no_more (?:live|reside|stay)s? (?:in|at) ~place", "end", holds=False),
     _one("city", r"~who~adv(?:moved out of|moved away from) ~place~stop", "end", holds=False),
 )  # fmt: skip
