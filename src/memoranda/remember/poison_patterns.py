@@ -409,8 +409,8 @@ HEADER: Final = re.compile(
 )
 """A heading that looks like the start of another part of a prompt."""
 BOUNDARY: Final = re.compile(
-    r"(?:^|\n|\\n)[\W_]*(?:(?:begin|start|end) (?:of )?(?:the )?(?:system|developer|admin(?:istrator)?|assistant)[ _-]"
-    r"(?:message|prompt|instructions?|commands?|override)[ \t]*(?::|[\W_]*(?:\n|$|\\n))"
+    r"(?:^|\n|\\n)[^\w\n]{0,12}(?:(?:begin|start|end) (?:of )?(?:the )?(?:system|developer|admin(?:istrator)?|assistant)[ _-]"
+    r"(?:message|prompt|instructions?|commands?|override)[ \t]*(?::|[^\w\n]{0,12}(?:\n|$|\\n))"
     r"|(?<=[#=*<\[-])[ \t]*(?:system|admin|developer) (?:override|message|prompt|instructions?|commands?)[ \t]*[#=*>\]-]{2,})",
     re.IGNORECASE,
 )
