@@ -55,12 +55,13 @@ _ABOUT_WORDS: Final = re.compile(
     rf"|^(?!\W*(?:i|we)\b)[^.!?]*\b(?<!\bi )(?<!\bwe ){_SPEAKS}\b(?: (?:to )?(?:me|us|him|her|them|this|that|so|it)| in (?:his|her|their) [\w -]+)?\W*$"
     rf"|\b{_TEXT} (?:above|below|before|after)\b|\b(?:above|below)\W*$|\b(?:end|close) (?:of )?quote\b|\bunquote\b"
     rf"|^\W*(?:i['’]m|i am|we['’]re|we are) (?:writing|translating|editing|drafting|rehearsing|quoting|reciting|practi[sc]ing|reading|typing|copying)\b[^.!?]*\b(?:{_TEXT}\b|{LANGUAGE})"
+    rf"|^\W*{_TEXT} (?:wanted|needed|requested|please)\b"
     r"|^\W*(?:consider|think of|take) (?:this|that|these|a|an|the)\b|^\W*hypothetical",
     re.I,
 )
 # Asks for the same in another voice, style or language, or says that somebody else speaks.
 _IN_ANOTHER_VOICE: Final = re.compile(
-    r"^\W*(?:repeat|answer|respond|reply|speak|talk|write|act|react|behave|sound) (?:after|as|like)\b|\bas if (?:you|i|we)\b"
+    r"^\W*(?:repeat|answer|respond|reply|speak|talk|write|act|react|behave|sound) (?:after|as|like|more|less)\b|\bas if (?:you|i|we)\b"
     rf"|^\W*(?:(?:please|now|then|and|or|same|again|this|that|the same|once more|but)\b[\s,]*)*(?:in|into|to|auf|ins|en|em|na|po|op|på) (?:\w+ )?{LANGUAGE}[\s,]*(?:please|bitte|por favor|per favore|s['’]il (?:te|vous) pla[iî]t)?\W*$"
     rf"|\bmy {LANGUAGE}(?! (?:course|class|teacher|lesson|passport|exam|friend))[^.!]*\?$"
     r"|\b(?:true or false|right or wrong|fact or fiction)\b|^\W*(?:says|said|writes|wrote|sings) \w+\W*$"
@@ -131,6 +132,7 @@ _SENTENCE: Final = re.compile(
 )
 _TITLE: Final = 6
 """How many words a title has at most."""
+_SHORT_QUESTION: Final = 2
 _FOREIGN_WORDS: Final = 3
 _LONGEST: Final = 300
 """How many characters of a sentence are read: some patterns take the square of its length."""
@@ -188,7 +190,8 @@ def _presents(sentence: str) -> bool:
     first = len(rest.split(" ", 1)[0])
     if orders and not _HAS_VERB.match(rest) and (_OF_WORDS.search(rest, first) or _ORDER.match(rest)):
         return True
-    if asks and re.search(rf"\b{_TEXT}\b", rest, re.I):
+    short = len(rest.split()) <= _SHORT_QUESTION and not _SENTENCE.search(rest)  # "Better?", "Sound natural?"
+    if asks and (short or re.search(rf"\b{_TEXT}\b", rest, re.I)):
         return True
     pointing = (_THIS, _THAT, _ITS_WORDING, _NAMED_TEXT, *((_IT,) if orders else ()))
     return any(pattern.search(rest) for pattern in pointing)

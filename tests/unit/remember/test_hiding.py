@@ -511,6 +511,9 @@ def test_words_that_deny_an_answer_take_back_nothing(
         "{} Auf Deutsch bitte.",
         "{} Korrigiere mein Englisch.",
         "{} Explain the joke.",
+        "{} Sound natural?",
+        "{} Sound more excited.",
+        "Translation wanted. {}",
         "{} Is there a comma missing?",
         "{} Add emojis.",
         "Convert to third person. {}",
@@ -543,3 +546,8 @@ def test_place_of_a_thing_is_no_value_of_it(manager: MemoryManager) -> None:
 )
 def test_request_or_excuse_corrects_nothing(manager: MemoryManager, words: str) -> None:
     assert not hides(manager, "I live in Lyon.", words)
+
+
+def test_number_of_something_else_corrects_nothing(manager: MemoryManager) -> None:
+    assert not hides(manager, "My birthday is 3 May.", "Correction: 5 bullets.")
+    assert hides(manager, "My birthday is 3 June.", "Correction: 5 July.")
