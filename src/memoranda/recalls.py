@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from memoranda import display
-from memoranda.records import Record
+from memoranda.records import Record, to_plain
 from memoranda.types import JSON, ArmScore, Hit, Recall
 
 
@@ -42,6 +43,10 @@ class Context(str):
         self.hits, self.left_out, self.tokens = hits, left_out, tokens
         self.recall_id, self.answerable, self.degraded = recall_id, answerable, degraded
         return self
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the text and what is known about it as plain JSON data."""
+        return {"text": str(self), **{name: to_plain(getattr(self, name)) for name in self.__slots__}}
 
 
 class Why(tuple[ArmScore, ...]):

@@ -50,6 +50,11 @@ class Record(display.Shown):
         return {key: to_plain(self[key]) for key in self.keys()}
 
 
+def to_dict(value: Any) -> dict[str, Any]:
+    """Return a dataclass that is no record as plain JSON data."""
+    return {f.name: to_plain(getattr(value, f.name)) for f in fields(value)}
+
+
 class DictRecord(Record, dict[str, Any]):
     """A record that is a dict of plain JSON data too: JSON encoders and code that asks for a dict take it as it is.
 
@@ -143,4 +148,6 @@ def to_plain(value: Any) -> Any:
         return value.isoformat()
     if isinstance(value, Record | dict):
         return {key: to_plain(item) for key, item in value.items()}
+    if hasattr(value, "to_dict"):
+        return value.to_dict()
     return [to_plain(item) for item in value] if isinstance(value, list | tuple) else value

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import Enum, StrEnum
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, overload
 
 from memoranda import display
-from memoranda.records import AttributeRecord, DictRecord, HitRecord, Record
+from memoranda.records import AttributeRecord, DictRecord, HitRecord, Record, to_dict
 
 if TYPE_CHECKING:
     import numpy as np
@@ -378,6 +378,7 @@ class Recall(display.Shown, Sequence[Hit]):
     head: int = 0
     """The number of the latest change in the store that the answer saw."""
     __repr__, __str__, _repr_html_ = display.recall_repr, display.recall_text, display.recall_html
+    to_dict = to_dict
 
     def __len__(self) -> int:
         return len(self.hits)
@@ -388,9 +389,6 @@ class Recall(display.Shown, Sequence[Hit]):
     def __getitem__(self, index: slice) -> tuple[Hit, ...]: ...
     def __getitem__(self, index: int | slice) -> Hit | tuple[Hit, ...]:
         return self.hits[index]
-
-    def __iter__(self) -> Iterator[Hit]:
-        return iter(self.hits)
 
     @property
     def sessions(self) -> tuple[str, ...]:

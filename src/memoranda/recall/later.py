@@ -35,6 +35,8 @@ _CURRENT: Final = re.compile(
 _CLOSE: Final = 0.6
 """The share of the best score from which hits answer a question about equally well."""
 _OWN_WORDS: Final = ("lexical", "dense")
+_CLOSE_IN_WORDS: Final = 0.5
+"""The same share of what its own words and their meaning score: a new state is often told beside something else."""
 _BEST: Final = 5
 """How many of the best hits may be different states of one thing, however many hits were asked for."""
 _NEARLY: Final = 0.3
@@ -66,12 +68,11 @@ def _says_as_much(hit: Hit, best: Hit) -> bool:
     """Return whether a hit answers about as well as the best one, in its own words, not in its neighbours'."""
     if hit.score < _CLOSE * best.score or hit.memory.speaker != best.memory.speaker:
         return False
-    own, least = _arm_scores(hit), _arm_scores(best)
-    return all(own.get(arm, 0.0) >= _CLOSE * score for arm, score in least.items())
+    return _own_score(hit) >= _CLOSE_IN_WORDS * _own_score(best)
 
 
-def _arm_scores(hit: Hit) -> dict[str, float]:
-    return {score.arm: score.score for score in hit.why if score.arm in _OWN_WORDS}
+def _own_score(hit: Hit) -> float:
+    return sum(score.score for score in hit.why if score.arm in _OWN_WORDS)
 
 
 WeakPairs: TypeAlias = dict[tuple[int, int], float]

@@ -229,7 +229,9 @@ def _current_facts(hits: Sequence[Hit], now: datetime) -> Iterator[str]:
     seen: set[tuple[str, str]] = set()
     for hit in sorted(hits, key=lambda hit: -trust_rank(hit.memory.trust)):
         later = [memory for memory in hit.later if memory.valid_from <= now]
-        replaced = {_slot(claim) for memory in later for claim in claims_in(memory.notes)}
+        above = [memory for memory in hit.disputed if trust_rank(memory.trust) > trust_rank(hit.memory.trust)]
+        # What a page says is no fact where the user said otherwise, though only the page is among the hits.
+        replaced = {_slot(claim) for memory in (*later, *above) for claim in claims_in(memory.notes)}
         # Other words that are linked may be about something else: they are named beside the fact.
         named = ", ".join(f"#{show_id(memory.id)}" for memory in surest_later(hit) if memory in later)
         marks = f"; later said: {named}" if named else ""

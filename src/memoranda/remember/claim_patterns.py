@@ -166,6 +166,7 @@ _HOME = (
     _one("city", r"~who~adv(?:settled(?: down)?|(?:got|found|bought|rented|own|owns)(?: \w+){1,3}(?:flat|apartment|house|place|home|condo)) in ~place", "update"),
     _one("city", r"~place is (?:(?:my|our) )?(?:new )?home(?: now| these days| sweet home)?~end", "update"),
     _one("city", r"(?:my |our )?home is (?:now )?~place"),
+    _one("city", r"~who~adv(?:lives?|living|based|settled) (?P<value>here)~stop"),
     _one("city", r"~who~adv~no_more (?:live|reside|stay)s? (?:in|at) ~place", "end", holds=False),
     _one("city", r"~who~adv(?:moved out of|moved away from) ~place~stop", "end", holds=False),
 )  # fmt: skip
@@ -186,7 +187,7 @@ _WORK = (
     _one("employer", r"~who~adv(?:quit|left|lost|gave up|resigned from)(?: (?:my|his|her|their|the) (?:current )?(?:job|position|role))?(?: (?:at|with) ~name)~stop", "end", holds=False),
     _one("employer", r"~who~adv(?:quit|left|lost) (?:my|his|her|their) (?:current )?job~stop(?P<value>)", "end", holds=False),
     _one("employer", r"~name (?:(?:has|have|just|finally) )*(?=let me go|laid me off|made me redundant|(?:fired|sacked|dismissed) me\b)\w+ (?P<who>me)(?: go| off| redundant)?~stop", "end", holds=False),
-    _one("employer", r"~who(?:was |~adv)(?:got )?(?:fired|laid off|let go)(?! (?:up|of)\b)(?: (?:from|by|at) ~name)?", "end", holds=False),
+    _one("employer", r"~who(?:was |~adv)(?:got )?(?:fired|laid off|let go)(?! (?:up|of|early|home|first)\b)(?: (?:from|by|at) ~name)?", "end", holds=False),
     _one("occupation", r"~who~adv(?:works?|working|employed) (?:\w+ ){0,2}as (?:an? |the )?~short~stop"),
     _one("occupation", r"~who~adv(?:'m|'re|'s|am|is|are|been|now) (?:a|an|the|our) (?P<value>(?:[\w-]+ ){0,2}~role)\b"),
     _one("occupation", r"~who~adv(?:got |been |was )?(?:promoted to|became|become) (?:a |an |the )?(?P<value>(?:[\w-]+ ){0,3}~role)\b", "update"),

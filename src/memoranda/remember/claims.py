@@ -76,6 +76,8 @@ _BASE_VERB: Final = re.compile(
     r"|ride|wear|play|teach|practi[cs]e|collect|run|study|read|watch|use|rent|support|follow|take|keep|attend|date|vape|fast|swim"
     r"|meditate|gamble"
 )
+_HERE: Final = "here"
+_IN_PLACE: Final = re.compile(r"\b(?:from|in|to)\s+(?P<place>[A-Z][\w-]+(?:\s[A-Z][\w-]+)?)")
 _POINTING: Final = frozenset(("it", "this", "that", "these", "those", "them", "him", "her", "one", "something"))
 _MEASURES: Final = frozenset(("number", "money", "time", "day", "address"))
 _WHERE: Final = frozenset(("in", "on", "at", "near", "from", "with", "off", "out"))
@@ -85,7 +87,7 @@ _USER: Final = re.compile(r"(?:the\s+)?(?:user|customer|client|patient)(?:['’]
 _KIN: Final = re.compile(r"(?:my|our)\s+(.+?)(?:['’]s)?$", re.I)
 _NO_SUBJECTS_WORDS = """
     it this that there he she they you your his her their its let what who here everything
-    something nothing please thanks today tomorrow
+    something nothing please thanks today tomorrow hello hi hey greetings regards cheers
     yesterday what's that's it's there's here's people everyone everybody nobody someone somebody anyone anybody
 """
 _NO_SUBJECTS: Final = frozenset(_NO_SUBJECTS_WORDS.split())
@@ -289,8 +291,16 @@ class _Found:
         dates = [event.span[0] - offset - self.clause.start + self.clause.added for event in self.near]
         if self.is_habit and self.match.start(self.group) in dates:
             return None  # "I quit smoking two months ago" names no value
+        if fold(self.part(self.group) or "") == _HERE:
+            return _HERE
         keep_dates = self.about_thing and self.pattern.single
         return trim_value(self.clause.text, self.match.span(self.group), dates, keep_dates=keep_dates)
+
+    @property
+    def place_before(self) -> str | None:
+        """The last place that the words before the clause name: "Hello from Ghent! I live here now"."""
+        named = [found["place"] for found in _IN_PLACE.finditer(self.utterance.text, 0, self.clause.start)]
+        return next((place for place in reversed(named) if is_place(place)), None)
 
     def span(self, value: str | None, reading: Reading) -> Span:
         """Return where in the message the claim is made, up to the end of its value."""
@@ -356,10 +366,13 @@ def _claims_of(found: _Found) -> Iterator[Claim]:
         operation=operation,
         replaces=None if old is None else trim_value(old, (0, len(old)), ()),
     )
-    yield from (replace(claim, value=item) for item in _items(attribute, reading.value))
+    said = found.place_before if value == _HERE else reading.value
+    yield from (replace(claim, value=item) for item in _items(attribute, said or ""))
 
 
 def _items(attribute: str, value: str) -> list[str]:
+    if attribute == "city" and not value:
+        return []  # "I live here", and nothing says where
     return split_list(value) if attribute in _LIST_ATTRIBUTES else [value]
 
 

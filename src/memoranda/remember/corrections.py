@@ -23,11 +23,12 @@ from memoranda.text import EMPTY_WORDS, Span, has_content, query_terms, sentence
 Day: TypeAlias = tuple[int, int]
 """Month and day."""
 
-_TAKEN_BACK: Final = re.compile(
-    r"[^.!?;\n]*?(?P<between>,?\s+(?:and\s+|but\s+)?(?:not|instead\s+of|rather\s+than|no\s+longer)\s+)"
-    r"(?:on\s+|at\s+|in\s+|for\s+)?(?:the\s+)?(?P<old>[^.!?;,\n]+)",
+# What precedes these words is found by hand: a pattern that begins with any words takes quadratic time.
+_INSTEAD_OF: Final = re.compile(
+    r"\b(?:not|instead\s+of|rather\s+than|no\s+longer)\s+(?:on\s+|at\s+|in\s+|for\s+)?(?:the\s+)?(?P<old>[^.!?;,\n]+)",
     re.I,
 )
+_SENTENCE_ENDS: Final = ".!?;\n"
 _DAY_OF_MONTH: Final = re.compile(r"(?P<day>[12]?\d|3[01])(?:st|nd|rd|th)\b(?!\s+(?:of\s+)?(?-i:[A-Z]))", re.I)
 _AMOUNT: Final = re.compile(
     r"[$€£]?\d+(?:[.,:]\d+)*(?:\s?(?:am|pm|%|[$€£]|euros?|dollars?|pounds?|hours?|minutes?))?\b", re.I
@@ -89,33 +90,51 @@ def find_taken_back(text: str, said_at: datetime) -> Iterator[TakenBack]:
     """Yield the dates, amounts and names that a text replaces by others."""
     own = blank_foreign(text)
     mentions = [each for each in find_mentions(own, said_at) if each.precision == "day" and each.kind == "at"]
-    for match in _TAKEN_BACK.finditer(own):
-        new_days = [each for each in mentions if match.start() <= each.span[0] < match.start("between")]
-        if (found := _read(match, mentions, new_days)) is not None:
-            yield found
+    end = 0
+    for match in _INSTEAD_OF.finditer(own):
+        start = max(end, *(own.rfind(mark, 0, match.start()) + 1 for mark in _SENTENCE_ENDS))
+        end = match.end()
+        new = _without_joint(own[start : match.start()])
+        new_days = [each for each in mentions if start <= each.span[0] < start + len(new)]
+        if (found := _read(new, match, mentions, new_days)) is not None:
+            terms, value, day = found
+            yield TakenBack(terms, value, (start, end), day)
 
 
-def _read(match: re.Match[str], mentions: list[Mention], new_days: list[Mention]) -> TakenBack | None:
+def _without_joint(before: str) -> str:
+    """Return what stands before "not" without a comma, "and" or "but" at its end; "" if "not" is part of a word."""
+    bare = before.rstrip()
+    if bare == before:
+        return ""
+    if bare[-3:].lower() in ("and", "but") and bare[-4:-3].isspace():
+        bare = bare[:-3].rstrip()
+    return bare.removesuffix(",")
+
+
+_Read: TypeAlias = tuple[tuple[str, ...], str, Day | None]
+"""The terms of an old value, the new value, and the day that the old one names."""
+
+
+def _read(new: str, match: re.Match[str], mentions: list[Mention], new_days: list[Mention]) -> _Read | None:
     """Return the old value; None unless the new one before it is of the same kind."""
-    new, old, start = match.group(0)[: match.start("between") - match.start()], match["old"], match.start("old")
+    old, start = match["old"], match.start("old")
     named = next((each for each in mentions if start <= each.span[0] < start + 3), None)
     if named is not None:
-        return _day(match, new_days, named.start.month, named.start.day, named.text)
+        return _read_day(new_days, named.start.month, named.start.day, named.text)
     if (day := _DAY_OF_MONTH.match(old)) is not None:
         # "The 12th" is a day of the month that the new date names.
-        return _day(match, new_days, new_days[-1].start.month if new_days else 1, int(day["day"]))
+        return _read_day(new_days, new_days[-1].start.month if new_days else 1, int(day["day"]))
     for pattern, words in ((_AMOUNT, new), (_NAME, new.lstrip()[1:])):
         if (known := pattern.match(old)) is not None:
             found = pattern.search(words)
-            return TakenBack(tuple(query_terms(known[0])), found[0].strip(), match.span()) if found else None
+            return (tuple(query_terms(known[0])), found[0].strip(), None) if found else None
     return None
 
 
-def _day(match: re.Match[str], new_days: Sequence[Mention], month: int, day: int, words: str = "") -> TakenBack | None:
+def _read_day(new_days: Sequence[Mention], month: int, day: int, words: str = "") -> _Read | None:
     if not new_days:
         return None
-    terms = (str(day), _MONTHS[month - 1], *query_terms(words))
-    return TakenBack(terms, new_days[-1].text, match.span(), (month, day))
+    return (str(day), _MONTHS[month - 1], *query_terms(words)), new_days[-1].text, (month, day)
 
 
 _MONTHS: Final = tuple(query_terms(" ".join((

@@ -13,7 +13,7 @@ from typing import Final
 from memoranda.caches import text_cache
 from memoranda.remember.clauses import ANNOUNCED, OPENING
 from memoranda.remember.lexicon import LANGUAGE
-from memoranda.text import Span, has_content, sentence_spans
+from memoranda.text import Span, has_content, languages_of, sentence_spans
 
 _TEXT = (
     r"(?:words?|statements?|mistakes?|errors?|(?:ad)?verbs?|nouns?|adjectives?|commas?|syllables?|blanks?|sentences?|phrases?|clauses?|lines?|verses?|stanzas?|rhymes?|texts?|paragraphs?|passages?|message|e-?mail|letter"
@@ -21,7 +21,7 @@ _TEXT = (
     r"|chapter|script|screenplay|scene|dialog(?:ue)?|monologue|speech|essay|article|abstract|summary|draft|excerpt|extract|transcript"
     r"|transcription|dictation|translation|paraphrase|example|sample|template|exercises?|drill|homework|quiz|prompt|input|scenario"
     r"|hypothesis|hypothetical|thought experiment|premise|role|role-?play|character|persona|narrator|protagonist|hero|heroine|villain"
-    r"|fiction|fantasy|fan-?fic\w*|improv|sketch|riddle|spelling|grammar|punctuation|tense|wording|writing|style|tone|syntax|vocabulary|pronunciation|synonyms?|antonyms?|typos?)"
+    r"|fiction|fantasy|fan-?fic\w*|improv|sketch|riddle|spelling|grammar|punctuation|tense|wording|writing|style|tone|syntax|vocabulary|pronunciation|synonyms?|antonyms?|emojis?|hashtags?|variants?|jokes?|punch ?line|typos?)"
 )
 _TIMES = (
     r"(?:(?:early |late |whole |past |coming )?(?:second|minute|hour|day|night|morning|afternoon|evening|noon|week|weekend|month|quarter"
@@ -51,16 +51,17 @@ _ABOUT_WORDS: Final = re.compile(
     rf"\b(?:this|that|these|those|it|here|there)(?:['’]s|\s(?:is|are|was|were|comes|goes|follows))\b[^.!?]*\b{_TEXT}\b"
     rf"|\b(?:this|that|these|it)(?:['’]s| is| are| was| were) (?:exactly |literally |basically )?(?:what|how) (?!i\b|we\b)[^.!?]*\b{_SPEAKS}\b"
     r"|^\W*(?:this|that|these|it)(?:['’]s| is| are| was| were) (?:taken |copied |quoted |translated )?(?:from|by) "
-    r"|^\W*(?:this|that|these)(?:['’]s| is| are) for (?:my|an?|the) "
+    r"|^\W*(?:this|that|these|it)(?:['’]s| is| are) for (?:my|an?|the) "
     rf"|^(?!\W*(?:i|we)\b)[^.!?]*\b(?<!\bi )(?<!\bwe ){_SPEAKS}\b(?: (?:to )?(?:me|us|him|her|them|this|that|so|it)| in (?:his|her|their) [\w -]+)?\W*$"
     rf"|\b{_TEXT} (?:above|below|before|after)\b|\b(?:above|below)\W*$|\b(?:end|close) (?:of )?quote\b|\bunquote\b"
-    rf"|^\W*(?:i['’]m|i am|we['’]re|we are) (?:writing|translating|editing|drafting|rehearsing|quoting|reciting|practi[sc]ing|reading|typing|copying)\b[^.!?]*\b{_TEXT}\b"
+    rf"|^\W*(?:i['’]m|i am|we['’]re|we are) (?:writing|translating|editing|drafting|rehearsing|quoting|reciting|practi[sc]ing|reading|typing|copying)\b[^.!?]*\b(?:{_TEXT}\b|{LANGUAGE})"
+    rf"|^\W*{_TEXT} (?:wanted|needed|requested|please)\b"
     r"|^\W*(?:consider|think of|take) (?:this|that|these|a|an|the)\b|^\W*hypothetical",
     re.I,
 )
 # Asks for the same in another voice, style or language, or says that somebody else speaks.
 _IN_ANOTHER_VOICE: Final = re.compile(
-    r"^\W*(?:repeat|answer|respond|reply|speak|talk|write|act|react|behave|sound) (?:after|as|like)\b|\bas if (?:you|i|we)\b"
+    r"^\W*(?:repeat|answer|respond|reply|speak|talk|write|act|react|behave|sound) (?:after|as|like|more|less)\b|\bas if (?:you|i|we)\b"
     rf"|^\W*(?:(?:please|now|then|and|or|same|again|this|that|the same|once more|but)\b[\s,]*)*(?:in|into|to|auf|ins|en|em|na|po|op|på) (?:\w+ )?{LANGUAGE}[\s,]*(?:please|bitte|por favor|per favore|s['’]il (?:te|vous) pla[iî]t)?\W*$"
     rf"|\bmy {LANGUAGE}(?! (?:course|class|teacher|lesson|passport|exam|friend))[^.!]*\?$"
     r"|\b(?:true or false|right or wrong|fact or fiction)\b|^\W*(?:says|said|writes|wrote|sings) \w+\W*$"
@@ -116,6 +117,10 @@ _EDITS: Final = re.compile(
 )
 # What a request without a subject of its own asks to be done with words: "Fix my Italian", "Check for mistakes".
 _OF_WORDS: Final = re.compile(rf"\b{LANGUAGE}|(?<!\ba )(?<!\ban )\b{_TEXT}\b", re.I)
+# An order that names nothing of the speaker's may be about their words: "Guess the emotion", "Convert to third person".
+_ORDER: Final = re.compile(
+    r"\w+ (?:the|an?|some|to|into|all|each|every|any|out|with|for)\b(?!.*\b(?:i|me|my|mine|we|us|our)\b)", re.I
+)
 _HAS_VERB: Final = re.compile(r"\w\W+(?:\w+\W+)*?(?:is|are|was|were|has|have|had|will|can)\b|\w['’](?:s|re)\s", re.I)
 # Words by which a few words are a sentence of their own, or tell that the speaker's own news follow.
 _SENTENCE: Final = re.compile(
@@ -127,6 +132,8 @@ _SENTENCE: Final = re.compile(
 )
 _TITLE: Final = 6
 """How many words a title has at most."""
+_SHORT_QUESTION: Final = 2
+_FOREIGN_WORDS: Final = 3
 _LONGEST: Final = 300
 """How many characters of a sentence are read: some patterns take the square of its length."""
 _OWN_WORDS: Final = re.compile(r"[:\"“«„\n]\s*\S")
@@ -162,6 +169,8 @@ def announces_text(message: str) -> bool:
 def _presents(sentence: str) -> bool:
     """Return whether a sentence says that the others are a text, a quotation or a supposition."""
     sentence = sentence[:_LONGEST]
+    if len(sentence.split()) >= _FOREIGN_WORDS and languages_of(sentence):
+        return True  # what stands beside it is read in English only
     polite = _POLITE.match(sentence)
     rest = sentence[polite.end() :] if polite else sentence
     if _KEEP.match(rest) and not _NAMED_TEXT.search(rest):
@@ -178,7 +187,11 @@ def _presents(sentence: str) -> bool:
     if asks and _FOR_ONESELF.search(rest) and not _ITS_WORDING.search(rest):
         return False
     orders = not asks or rest != sentence
-    if orders and _OF_WORDS.search(rest, len(rest.split(" ", 1)[0])) and not _HAS_VERB.match(rest):
+    first = len(rest.split(" ", 1)[0])
+    if orders and not _HAS_VERB.match(rest) and (_OF_WORDS.search(rest, first) or _ORDER.match(rest)):
+        return True
+    short = len(rest.split()) <= _SHORT_QUESTION and not _SENTENCE.search(rest)  # "Better?", "Sound natural?"
+    if asks and (short or re.search(rf"\b{_TEXT}\b", rest, re.I)):
         return True
     pointing = (_THIS, _THAT, _ITS_WORDING, _NAMED_TEXT, *((_IT,) if orders else ()))
     return any(pattern.search(rest) for pattern in pointing)

@@ -35,10 +35,15 @@ _HOPELESS: Final = -3.0
 _MARK: Final = re.compile(r"[<>{}\[\]#|=:/_](?:(?<![:/_])|(?<=:)(?=[^\n]*\n|//)|(?<=/)(?=\w)|(?<=\w_)(?=\w))")
 """What marks of prompts and calls are written with. It begins with one set of characters, which is found fast."""
 _RULE_WORDS: Final = re.compile(
-    r"\b(?:obey|override|confirmations?|approvals?|passwords?|(?:some|any)(?:one|body) asks)\b", re.I
+    r"\b(?:begin|start|end) (?:of )?(?:the )?(?:system|developer|admin|assistant)\b"
+    r"|\b(?:obey|override|confirmations?|approvals?|passwords?|(?:some|any)(?:one|body) asks)\b",
+    re.I,
 )
 """Words of rules that are seldom in a model's features."""
-_RULE_PARTS: Final = ("obey", "override", "confirm", "approval", "password", " asks")
+_RULE_PARTS: Final = (
+    *("obey", "override", "confirm", "approval", "password", " asks"),
+    *("system", "developer", "admin", "assistant"),
+)
 _NOT_OWN_PARTS: Final = ("this ", "you", "ai ", "llm ", "user")
 """Parts of `_NOT_OWN` and `_NOT_SPOKEN`: a text without any of them needs no search."""
 _MOST: Final = 2.0

@@ -404,11 +404,17 @@ HEADER: Final = re.compile(
     r"(?:^|\n|\\n)[ \t]*(?:#{2,4}[ \t]*(?:system(?: prompt| message)?|instructions?|response|input|user|assistant|human)[ \t]*:|"
     r"#{2,4}[ \t]*(?:system prompt|new instructions?|system message|system)[ \t]*(?:\n|$|\\n)|"
     r"(?:\*\*|__)?(?:system|developer)(?:\*\*|__)?[ \t]*:|-{3,}[ \t]*(?:end|begin|start) (?:of )?(?:system|user|prompt|instructions|context|document|data|tool)[^\n]{0,30}|"
-    r"\W*(?:begin|start|end) (?:of )?(?:the )?(?:system|developer|admin)[ _-](?:message|prompt|instructions?)[ \t]*(?::|\n|$|\\n)|"
     r"={3,}[ \t]*(?:end|begin|start|system|new)[^\n=]{0,40}={3,})",
     re.IGNORECASE,
 )
 """A heading that looks like the start of another part of a prompt."""
+BOUNDARY: Final = re.compile(
+    r"(?:^|\n|\\n)[^\w\n]{0,12}(?:(?:begin|start|end) (?:of )?(?:the )?(?:system|developer|admin(?:istrator)?|assistant)[ _-]"
+    r"(?:message|prompt|instructions?|commands?|override)[ \t]*(?::|[^\w\n]{0,12}(?:\n|$|\\n))"
+    r"|(?<=[#=*<\[-])[ \t]*(?:system|admin|developer) (?:override|message|prompt|instructions?|commands?)[ \t]*[#=*>\]-]{2,})",
+    re.IGNORECASE,
+)
+"""Where another part of a prompt is said to begin or to end."""
 TURN: Final = re.compile(
     r"(?:^|\n|\\n|[.!?\"'\])] )[ \t]*(?:\*\*)?(?:human|assistant|user|ai|bot)(?:\*\*)?[ \t]*:[ \t]*\S", re.IGNORECASE
 )

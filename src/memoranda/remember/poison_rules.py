@@ -16,6 +16,7 @@ from memoranda.fence import TEMPLATE_TOKEN
 from memoranda.remember.poison_languages import LANGUAGES, find_override, override_needs
 from memoranda.remember.poison_patterns import (
     ABOUT_MARKS,
+    BOUNDARY,
     CHAT_JSON,
     CHAT_LINES,
     DISCUSSION,
@@ -135,6 +136,7 @@ _DISCUSSED: Final = (
     "sentence", "wording", "string", "keyword", "example", "instance", "such as", "called", "syntax", "format", "llama", "mistral",
     "fine", "training", "my ", "our ", "schema", "bug",
 )  # fmt: skip
+_BOUNDARY_WORD: Final = re.compile(r"\b(?:system|developer|admin(?:istrator)?|assistant)[ _-]", re.I)
 _HEADER_MARK: Final = re.compile(r"[#:]|---|===")
 """What any `HEADER` has."""
 _SPACE: Final = re.compile(r"[ \t\u00a0\u2000-\u200a\u202f\u205f\u3000]+")
@@ -235,6 +237,8 @@ def _weigh_marks(text: str, channel: Channel) -> Iterator[tuple[str, float]]:
         yield "chat template", 1.0
     if _HEADER_MARK.search(text) and HEADER.search(text):
         yield "role header", 0.55 if channel == "user" else 0.7
+    if _BOUNDARY_WORD.search(text) and BOUNDARY.search(text):
+        yield "boundary of a prompt", 1.0
     if text.count(":") >= 2 and len(TURN.findall(text)) >= 2:
         yield "written-out turns", 0.25
     lowered = text.lower()

@@ -173,7 +173,11 @@ _QUALITIES_WORDS = """
     colour color size status state level grade rank priority stage phase mode tier format currency gender pronouns
 """
 _QUALITIES: Final = frozenset(_QUALITIES_WORDS.split())
-_ADJECTIVE: Final = re.compile(rf"(?:.* )?{LANGUAGE}|.*['’]s?|\S+-(?:based|free|made|owned|friendly|only)")
+_ADJECTIVE: Final = re.compile(
+    rf"(?:.* )?{LANGUAGE}|.*['’]s?|\S+-(?:based|free|made|owned|friendly|only)|\w{{2,}}(?:ous|ful|less|able|ible|ing|ed|ant)"
+    # "Sold out", "Selling the house", "Ben's best friend"; "Bank of America" is a name.
+    r"|\S+(?: \S+)*? (?!(?:of|de|the|and|for|am|pm|kg|in|von|van|der|la|el|di|da|du)\b)[a-z]\S*.*"
+)
 _WHICH: Final = re.compile(r"(?:now\s+)?(?:an?|the|one|my|our|called|named)\b", re.I)
 
 
@@ -289,7 +293,8 @@ def may_be_quality(what: str, said: str, reading: Reading) -> bool:
     """Return whether a value may say how a thing is, not which one: an ordinary word, unless a quality is asked for."""
     asked = normal_noun(what).rpartition(" ")[2] in _QUALITIES
     empty = reading.value.casefold() in EMPTY_WORDS and not normal_noun(what).startswith("favourite")
-    how = reading.kind == "text" or empty or is_adjective(reading.value)
+    title = names_person(what) and reading.value.isupper()  # "my partner is now CEO"
+    how = reading.kind == "text" or empty or title or is_adjective(reading.value)
     return how and not asked and _WHICH.match(said) is None
 
 

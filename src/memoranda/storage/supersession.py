@@ -331,9 +331,19 @@ def fits(made: Claim, claim: Claim) -> bool:
         return False
     if claim.operation == "correct" and claim.replaces is None:  # whomever the speaker spoke of just before
         alike = value_shape(made.value) == value_shape(claim.value) and _are_of_one_kind(made.value, claim.value)
-        return alike and _are_as_long(made.value, claim.value)
+        return alike and _are_as_long(made.value, claim.value) and _measure_alike(made.value, claim.value)
     same = made.subject.casefold() == claim.subject.casefold()
     return same and names_thing_owned(made.value, claim.replaces or claim.value)
+
+
+def _measure_alike(one: str, other: str) -> bool:
+    """Return whether the words beside two numbers allow one to correct the other: not "5 bullets" and "3 May"."""
+    old, new = (_unit_words(value) for value in (one, other))
+    return not old or not new or old == new or value_shape(one) != "number"
+
+
+def _unit_words(value: str) -> set[str]:
+    return {"month" if value_shape(word) == "day" else word for word in _words(value) if word.isalpha()}
 
 
 def _are_as_long(one: str, other: str) -> bool:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import logging
 import os
 import threading
@@ -60,6 +61,16 @@ def test_replay_returns_the_very_same_recall(memory: MemoryManager) -> None:
     found = memory.recall("Where do I live?", user="nora", explain=True)
     assert len(found) == 4
     assert replayed(memory, found) == found
+
+
+def test_recall_context_and_replay_are_plain_json_data(memory: MemoryManager) -> None:
+    found = memory.recall("Where do I live?", user="nora", explain=True)
+    text = memory.context("Where do I live?", user="nora")
+    past = memory.replay(found.id, user="nora")
+    for result in (found, text, past):
+        assert json.loads(json.dumps(result.to_dict())) == result.to_dict()
+    assert found.to_dict()["hits"][0]["content"] == TEXTS[0]
+    assert text.to_dict()["text"] == text
 
 
 def test_replay_gives_scores_reasons_and_explanation_bit_by_bit(memory: MemoryManager) -> None:

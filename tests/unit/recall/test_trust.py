@@ -121,3 +121,10 @@ def test_what_somebody_says_of_another_is_no_conflict_once_that_person_says_it_t
         manager.remember(Message("user", text, name=name), user="team")
         conflicts = manager.conflicts(user="team")
         assert len(conflicts) == (name == "Lea")
+
+
+def test_context_shows_no_value_as_current_that_the_user_contradicts(manager: MemoryManager) -> None:
+    manager.remember("The user lives in Paris.", user="ana", source="https://page.example")
+    text = manager.context("The user lives in Paris.", user="ana", limit=1)
+    assert "The user lives in Paris." in text
+    assert "city: Paris" not in text

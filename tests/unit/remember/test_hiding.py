@@ -115,6 +115,10 @@ def test_change_of_a_circumstance_hides_nothing(manager: MemoryManager, older: s
         ("My office is Room 12.", "My office is Berlin now."),
         ("My car is a Golf.", "My car is Tom's now."),
         ("My manager is Sarah.", "My manager is Happy now."),
+        ("My partner is Kim.", "My partner is now CEO."),
+        ("My landlord is Mr Roth.", "My landlord is now Selling the house."),
+        ("Our mascot is Otto.", "Our mascot is now Famous."),
+        ("I work at Siemens.", "I was let go early today."),
         ("My name is Anna.", "My name is now Mud."),
     ],
 )
@@ -505,6 +509,15 @@ def test_words_that_deny_an_answer_take_back_nothing(
         "{} Make my writing better.",
         "{} Reply in Italian.",
         "{} Auf Deutsch bitte.",
+        "{} Korrigiere mein Englisch.",
+        "{} Explain the joke.",
+        "{} Sound natural?",
+        "{} Sound more excited.",
+        "Translation wanted. {}",
+        "{} Is there a comma missing?",
+        "{} Add emojis.",
+        "Convert to third person. {}",
+        "It's for my English class. {}",
         "Help me with my English. {}",
     ],
 )
@@ -533,3 +546,8 @@ def test_place_of_a_thing_is_no_value_of_it(manager: MemoryManager) -> None:
 )
 def test_request_or_excuse_corrects_nothing(manager: MemoryManager, words: str) -> None:
     assert not hides(manager, "I live in Lyon.", words)
+
+
+def test_number_of_something_else_corrects_nothing(manager: MemoryManager) -> None:
+    assert not hides(manager, "My birthday is 3 May.", "Correction: 5 bullets.")
+    assert hides(manager, "My birthday is 3 June.", "Correction: 5 July.")

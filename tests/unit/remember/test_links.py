@@ -68,3 +68,16 @@ def test_switch_changes_nothing_where_two_services_can_be_meant(manager: MemoryM
     say(manager, "My bank is Chase.", 1)
     say(manager, "I switched to Iliad.", 9)
     assert {fact.value for fact in manager.facts(user="ana")} == {"Vodafone", "Chase"}
+
+
+@pytest.mark.parametrize("text", ["Hello from Ghent! I live here now.", "Greetings from Ghent. I'm based here."])
+def test_here_is_the_place_that_was_named_before(manager: MemoryManager, text: str) -> None:
+    first, second = say(manager, "I live in Hamburg.", 0), say(manager, text, 9)
+    assert [(fact.attribute, fact.value) for fact in manager.facts(user="ana")] == [("city", "Ghent")]
+    assert later_than(manager, first, "I live in Hamburg.") == [second]
+
+
+def test_here_without_a_place_names_no_home(manager: MemoryManager) -> None:
+    say(manager, "I live in Hamburg.", 0)
+    say(manager, "I live here now.", 9)
+    assert [fact.value for fact in manager.facts(user="ana")] == ["Hamburg"]
