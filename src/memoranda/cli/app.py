@@ -23,7 +23,7 @@ SECTIONS: Final = {
 
 
 class _SectionedGroup(CommandGroup):
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - the signature is the base class's
         width = max(map(len, self.commands))
         for title, names in SECTIONS.items():
             with formatter.section(title):
