@@ -123,3 +123,16 @@ def test_notices_name_their_memory_and_end_with_it(look: Look, writable: str) ->
     page.get_by_role("button", name="Forget for ever").click()
     page.get_by_text("Forgotten: 1 memory").wait_for()
     assert page.get_by_role("button", name="Undo").count() == 0
+
+
+def test_question_asked_again_is_one_line_and_a_masked_message_says_so(look: Look, writable: str) -> None:
+    for _ in range(2):
+        httpx2.post(f"{writable}/v1/recall", json={"query": "Who plays in a cellar?", "user": "bo"}).raise_for_status()
+    watched = look(writable)
+    page = watched.open(f"memories/{memory_id(writable, 'cello')}")
+    page.get_by_text("2 times lately").wait_for()
+    assert page.get_by_text("Who plays in a cellar?").count() == 1
+    said = [{"role": "user", "content": "My password for the bank is Tr0mb0ne!87x."}]
+    httpx2.post(f"{writable}/v1/remember", json={"content": said, "user": "bo"}).raise_for_status()
+    page = watched.open("conversations/read?user=bo")
+    page.get_by_text("Its words are not kept: they hold a secret.").wait_for()

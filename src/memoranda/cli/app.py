@@ -3,15 +3,36 @@
 from __future__ import annotations
 
 from importlib.metadata import version
-from typing import Annotated
+from typing import Annotated, Any, Final
 
 import typer
 
 from memoranda.cli import doctor, encryption, facts, items, jobs, maintenance, mcp, memories, recall, serve, transfer
 from memoranda.cli.options import command
-from memoranda.cli.output import make_group
+from memoranda.cli.output import CommandGroup, make_group
 
-app = make_group("Memory for AI agents.")
+SECTIONS: Final = {
+    "Write": "init add edit forget release discard receipts chat knowledge items",
+    "Ask": "recall search context why replay",
+    "Look": "ui list show users agents sessions session facts conflicts history executions stats",
+    "Maintain": "doctor check repair upkeep reembed models migrate jobs bench",
+    "Copy and move": "export import backup restore archive copy encrypt decrypt rekey",
+    "Serve": "serve keys mcp",
+}
+"""Under which heading the help lists each command."""
+
+
+class _SectionedGroup(CommandGroup):
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - the signature is the base class's
+        width = max(map(len, self.commands))
+        for title, names in SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl(
+                    [(name.ljust(width), self.commands[name].get_short_help_str(200)) for name in names.split()]
+                )
+
+
+app = make_group("Memory for AI agents. Begin with `memoranda add` and `memoranda recall`.", _SectionedGroup)
 for module in (memories, recall, items, facts, maintenance, doctor, transfer, encryption, serve):
     module.register(app)
 command(app, "bench")(maintenance.bench)

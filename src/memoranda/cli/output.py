@@ -379,8 +379,8 @@ def _fit_error(text: str, *, after: str) -> str:
     return "\n".join(lines).lstrip()
 
 
-def make_group(help_text: str) -> typer.Typer:
+def make_group(help_text: str, kind: type[CommandGroup] = CommandGroup) -> typer.Typer:
     """Return an empty group of commands that handles errors like all others."""
     return typer.Typer(
-        help=help_text, no_args_is_help=True, cls=CommandGroup, pretty_exceptions_enable=False, rich_markup_mode=None
+        help=help_text, no_args_is_help=True, cls=kind, pretty_exceptions_enable=False, rich_markup_mode=None
     )

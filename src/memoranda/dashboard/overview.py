@@ -21,7 +21,7 @@ from memoranda.storage.base import ReadTransaction, chunked
 from memoranda.storage.read import scan_conditions
 from memoranda.storage.rows import from_micros, in_scope, scope_columns
 from memoranda.storage.schema import changes, counters, memories, recalls
-from memoranda.types import Scope
+from memoranda.types import ANY, Scope
 from memoranda.validation import SHARED_USER
 
 _C, _H, _M, _R = counters.c, changes.c, memories.c, recalls.c
@@ -198,8 +198,8 @@ def _growth(counts: Mapping[int, Mapping[str, int]], zone: tzinfo, today: date |
 def _said(tx: ReadTransaction, tenant: str, zone: tzinfo) -> tuple[GrowthDay, ...]:
     """Return one row for each day on which something was said that is stored."""
     part = _M.valid_from // (_SLICE_SECONDS * 1_000_000)
-    conditions = (_M.tenant == tenant, _M.valid_from.between(*_SHOWN_MICROS))
-    query = select(part, func.count()).where(*conditions).group_by(part)
+    conditions = scan_conditions(tx, Scope(tenant, user=ANY))
+    query = select(part, func.count()).where(*conditions, _M.valid_from.between(*_SHOWN_MICROS)).group_by(part)
     by_day = _count_by_day({int(number): {"add": count} for number, count in tx.execute(query)}, zone)
     days = sorted(by_day)
     totals = accumulate(by_day[day]["add"] for day in days)

@@ -29,7 +29,7 @@ _NO_HABIT: Final = re.compile(
     re.I,
 )
 """A comparison ("we're like a family"), or what was done once ("I've read it")."""
-_MEASURED: Final = (" day", " time", " money")
+_MEASURED: Final = (" day", " date", " time", " money")
 _FIXED_WORDS = """
     name nickname handle age birthday birthplace city employer occupation partner studies likes speaks diet condition
     subscription decided owns

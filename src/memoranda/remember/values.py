@@ -253,7 +253,8 @@ def attribute_for(pattern: ClaimPattern, what: str | None, reading: Reading, sai
     if last in _NAMED - _LOCATED and reading.kind == "name" and _SAYS_WHERE.match(said):
         return f"{attribute} location", True  # "my team is in Rome" does not say which team
     if reading.kind in ("day", "time", "money"):
-        return f"{attribute} {reading.kind}" if not attribute.endswith(reading.kind) else attribute, True
+        named = attribute.endswith(reading.kind) or (reading.kind == "day" and attribute.endswith("date"))
+        return attribute if named else f"{attribute} {reading.kind}", True
     if reading.kind == "number":
         return f"{attribute} {reading.unit}".strip(), True
     if reading.kind == "state":

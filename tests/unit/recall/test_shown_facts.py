@@ -65,7 +65,7 @@ def test_words_that_say_nothing_by_themselves_make_no_fact(manager: MemoryManage
         ("I have a golden retriever.", ("Ana/owns", "golden retriever")),
         ("I bought a kayak.", ("Ana/owns", "kayak")),
         ("I'm a writer.", ("Ana/occupation", "writer")),
-        ("The due date is 4 June.", ("Ana/due date day", "4 June")),
+        ("The due date is 4 June.", ("Ana/due date", "4 June")),
         ("My budget is around $800 per person.", ("Ana/budget money", "$800")),
         ("My team is four people: Kim, Olga and two interns.", ("Ana/team", "four people")),
         ("I smoke.", ("Ana/smoke", "")),

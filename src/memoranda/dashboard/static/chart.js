@@ -18,6 +18,9 @@ export function Chart({ title, days, series, format = (value) => String(value) }
         ticks: { show: false },
         font: "11px system-ui, sans-serif",
       };
+      // Over more than a year, the same day and month come twice.
+      const spans = Date.parse(days[days.length - 1]) - Date.parse(days[0]) > 330 * 86400000;
+      const dayOrYear = { [spans ? "year" : "day"]: "numeric", month: "short" };
       const options = {
         width: box.current.clientWidth || 300,
         height: HEIGHT,
@@ -31,8 +34,7 @@ export function Chart({ title, days, series, format = (value) => String(value) }
             size: 34,
             gap: 11,
             space: 70,
-            values: (_, ticks) =>
-              ticks.map((at) => new Date(at * 1000).toLocaleDateString(LOCALE, { day: "numeric", month: "short" })),
+            values: (_, ticks) => ticks.map((at) => new Date(at * 1000).toLocaleDateString(LOCALE, dayOrYear)),
           },
           { ...axis, size: 52, values: (_, ticks) => ticks.map(format) },
         ],

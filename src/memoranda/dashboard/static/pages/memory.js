@@ -60,7 +60,7 @@ function Details({ memory, reload }) {
       <${Card} title="History"><${Loaded} of=${history}>${(data) => html`<${History} data=${data} />`}<//><//></div>
     <div class="stack"><${Card} title="About it"><${Facts} memory=${memory} /><//>
       <${Card} title="Linked memories" aside=${html`<a href=${`#/graph?around=${memory.id}`}>Graph</a>`}>
-        <${Loaded} of=${related} lines=${2}>${(data) => html`<${Related} data=${data} />`}<//><//>
+        <${Loaded} of=${related} lines=${2}>${(data) => html`<${Related} data=${data} memory=${memory} />`}<//><//>
       <${Card} title="Recent recalls that used it"><${Loaded} of=${origin} lines=${2}>
         ${(data) => html`<${Uses} uses=${data.uses} />`}<//><//>
       ${Object.keys(memory.metadata).length > 0 && html`<${Card} title="Metadata">
@@ -244,7 +244,11 @@ export const Message = ({
 }) => html`<li class=${`message ${here ? "here" : ""} ${message.role}`} aria-current=${here ? "true" : undefined}>
   <div class="message-head"><b dir="auto">${clip(message.speaker || message.role, 60)}</b>
   <${Time} at=${message.said_at} withClock />${here && html`<${Badge} tone="pinned">source<//>`}</div>
-  <p dir="auto">${clip(message.content || "", 4000)}</p>${children}</li>`;
+  ${
+    /^[█\s]+$/.test(message.content)
+      ? html`<p class="muted">Its words are not kept: they hold a secret.</p>`
+      : html`<p dir="auto">${clip(message.content || "", 4000)}</p>`
+  }${children}</li>`;
 
 function History({ data }) {
   const entries = [
@@ -290,17 +294,26 @@ function History({ data }) {
 const made = ({ memory, superseded_by: next }, id) =>
   (next?.id === id && memory.superseded_at) || memory.archived_at || memory.recorded_at;
 
-const Related = ({ data }) =>
+/** How another memory is linked to this one, in words; how strongly, where that says something. */
+const nameLink = (memory, { relationship_type: kind, strength, memory: other }) => {
+  const order = other.valid_from > memory.valid_from ? "said later about the same" : "said earlier about the same";
+  return `${kind === "follows" ? order : clip(kind, 40)}${strength < 1 ? ` ${strength.toFixed(2)}` : ""}`;
+};
+
+const Related = ({ data, memory }) =>
   data.length
-    ? html`<ul class="plain">${data.slice(0, 20).map((one) => html`<li><${Badge}>
-      ${clip(one.relationship_type, 40)} ${one.strength.toFixed(2)}
-      <//> <a href=${`#/memories/${one.memory.id}`} dir="auto">${label(one.memory.content, 140)}</a></li>`)}</ul>`
+    ? html`<ul class="plain">${data.slice(0, 20).map((one) => html`<li><${Badge}>${nameLink(memory, one)}<//> <a href=${`#/memories/${one.memory.id}`} dir="auto">${label(one.memory.content, 140)}</a></li>`)}</ul>`
     : html`<p class="muted">No associations.</p>`;
+
+const askedTimes = (uses, use) => {
+  const times = uses.filter((each) => each.query === use.query).length;
+  return times > 1 ? ` · ${times} times lately` : "";
+};
 
 const Uses = ({ uses }) =>
   uses.length
-    ? html`<ul class="plain">${uses.map((use) => html`<li>
+    ? html`<ul class="plain">${uses.filter((use, n) => uses.findIndex((each) => each.query === use.query) === n).map((use) => html`<li>
       <a href=${`#/ask?q=${encodeURIComponent(use.query)}`} dir="auto">${label(use.query, 120)}</a>
-      <div class="muted small">place ${use.position} · <${Time} at=${use.asked_at} /></div>
+      <div class="muted small">place ${use.position} · <${Time} at=${use.asked_at} />${askedTimes(uses, use)}</div>
       ${use.why.length > 0 && html`<${Signals} why=${use.why} />`}</li>`)}</ul>`
     : html`<p class="muted">No recall has returned it lately.</p>`;
