@@ -37,6 +37,7 @@ class Vectors:
     def __init__(self, store: Store, embedder: Embedder | None) -> None:
         self._store = store
         self.embedder = embedder
+        self._by_tenant = embedder if isinstance(embedder, CachesByTenant) else None
         self._instant = embedder is not None and is_instant(embedder)
         self._gives_sentences = find_sentence_embedder(embedder) is not None
         self._generation: int | None = None
@@ -185,7 +186,7 @@ class Vectors:
 
     def _embedder_for(self, tenant: str) -> Embedder:
         assert self.embedder is not None
-        return self.embedder.for_tenant(tenant) if isinstance(self.embedder, CachesByTenant) else self.embedder
+        return self.embedder if self._by_tenant is None else self._by_tenant.for_tenant(tenant)
 
 
 def embed_stored(embedder: Embedder, texts: Sequence[str]) -> list[_Made]:
