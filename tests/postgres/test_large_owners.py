@@ -9,6 +9,7 @@ import numpy as np
 import psycopg
 import pytest
 
+from memoranda.index.partition import NEVER_LOADED, Partition
 from memoranda.index.partitions import Partitions
 from memoranda.index.stored import StoredPartition
 from memoranda.jobs.worker import find_jobs, order, work_off
@@ -163,7 +164,9 @@ def test_database_without_pgvector_is_searched_in_memory(
         server.execute("ALTER TABLE hidden_vectors RENAME TO search_vectors", url.rpartition("/")[2])
 
 
-def test_database_answers_while_a_large_owner_is_loaded(url: str, manager: MemoryManager) -> None:
+def test_database_answers_while_a_large_owner_is_loaded(
+    url: str, manager: MemoryManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
     key, generation = PartitionKey("default", "ada"), 1
     expected = manager.recall("word1 word2 word3", user="ada", limit=20)
     store = open_store(url)
@@ -174,7 +177,14 @@ def test_database_answers_while_a_large_owner_is_loaded(url: str, manager: Memor
     first = open_partitions()
     assert not isinstance(first.get(key, generation), StoredPartition)  # nobody has prepared the search yet
     first.wait_for_loads()
-    second = open_partitions()
+    second, load = open_partitions(), Partitions._load_instead
+    loads = list[bool]()
+
+    def load_later(partitions: Partitions, stored: Partition) -> bool:
+        loads.append(stored.seq != NEVER_LOADED)
+        return load(partitions, stored)
+
+    monkeypatch.setattr(Partitions, "_load_instead", load_later)
     answering = second.get(key, generation)
     assert isinstance(answering, StoredPartition)
     assert answering.ids.tolist() == first.get(key, generation).ids.tolist()
@@ -184,6 +194,7 @@ def test_database_answers_while_a_large_owner_is_loaded(url: str, manager: Memor
     assert loaded.ids.tolist() == answering.ids.tolist()
     assert expected.hits[0].id in answering.postings.ids_with("word1").tolist()
     assert second.problems == []
+    assert loads == [True]  # it did not compete with what the first answer waited for
     store.close()
 
 

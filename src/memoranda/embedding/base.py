@@ -74,18 +74,6 @@ class Embedder(Protocol):
 
 
 @runtime_checkable
-class InstantEmbedder(Protocol):
-    """An embedder whose vectors cost almost nothing: looked up in a table, or hashed.
-
-    For any other embedder the store is first searched for a vector of the same text; here that would cost more than
-    it saves.
-    """
-
-    @property
-    def instant(self) -> bool: ...
-
-
-@runtime_checkable
 class CachesByTenant(Protocol):
     """An embedder with a cache, a part of which belongs to each tenant.
 
@@ -96,8 +84,12 @@ class CachesByTenant(Protocol):
 
 
 def is_instant(embedder: Embedder) -> bool:
-    """Return whether embedding costs less than looking up a stored vector."""
-    return isinstance(embedder, InstantEmbedder) and embedder.instant
+    """Return whether embedding costs less than looking up a stored vector: a table or a hash, which says `instant`.
+
+    For any other embedder the store is first searched for a vector of the same text.
+    """
+    # Asked at each recall, where a check against the protocol would take longer than the rest of the question.
+    return bool(getattr(embedder, "instant", False))
 
 
 @runtime_checkable
@@ -122,7 +114,8 @@ class SentenceEmbedder(Protocol):
 
 def find_sentence_embedder(embedder: object) -> SentenceEmbedder | None:
     """Return the embedder if it gives the vectors of sentences."""
-    return embedder if isinstance(embedder, SentenceEmbedder) and embedder.gives_sentences else None
+    gives = getattr(embedder, "gives_sentences", False)  # first, as in `is_instant`
+    return embedder if gives and isinstance(embedder, SentenceEmbedder) else None
 
 
 def pack_sentences(rows: FloatArray) -> bytes:

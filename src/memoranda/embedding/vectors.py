@@ -186,7 +186,7 @@ class Vectors:
 
     def _embedder_for(self, tenant: str) -> Embedder:
         assert self.embedder is not None
-        return self._by_tenant.for_tenant(tenant) if self._by_tenant is not None else self.embedder
+        return self.embedder if self._by_tenant is None else self._by_tenant.for_tenant(tenant)
 
 
 def embed_stored(embedder: Embedder, texts: Sequence[str]) -> list[_Made]:

@@ -153,6 +153,8 @@ class Partitions:
             if changed:
                 self._grow(partition)
             self._update_size((key, generation), partition.nbytes)
+        if not was_loaded:
+            self._start_background(partition)
         return partition
 
     def get_settled(self, key: PartitionKey, generation: int | None) -> Partition | None:
@@ -249,8 +251,6 @@ class Partitions:
             if generation is not None and known is None:  # the new one holds the same terms
                 self._drop((key, None))
             self._partitions.move_to_end(cache_key)
-        if known is None and isinstance(partition, StoredPartition) and partition.until_loaded:
-            self._loader.add(partition, lambda: self._load_instead(partition))
         return partition
 
     def _create(self, key: PartitionKey, generation: int | None) -> Partition:
@@ -260,11 +260,20 @@ class Partitions:
         rows = search.count()
         if key in self._too_large or rows * _memory_bytes(search.dimension) > self._capacity:
             return StoredPartition(key, generation, search)
-        if rows >= self._large_from:
-            if search.is_complete():
-                return StoredPartition(key, generation, search, until_loaded=True)
-            self._loader.add(key, search.advance)  # for the next process that has to load them
+        if rows >= self._large_from and search.is_complete():
+            return StoredPartition(key, generation, search, until_loaded=True)
         return self._create_in_memory(key, generation)
+
+    def _start_background(self, partition: Partition) -> None:
+        """Start what the first answer about a large owner has not waited for: only now, or it would take as long."""
+        key, generation = partition.key, partition.generation
+        if isinstance(partition, StoredPartition):
+            if partition.until_loaded:
+                self._loader.add(partition, lambda: self._load_instead(partition))
+        elif generation is not None and len(partition) >= self._large_from:
+            search = self._open_search(key, generation)
+            if search is not None and not search.is_complete():
+                self._loader.add(key, search.advance)  # for the next process that has to load them
 
     def _create_in_memory(self, key: PartitionKey, generation: int | None) -> Partition:
         open_vectors = None if self._engine is None else self._open_in_engine

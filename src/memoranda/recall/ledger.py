@@ -53,7 +53,9 @@ _MEMORY_FIELDS: Final = tuple(spec.name for spec in fields(Memory))
 _fixed_fields: Final = attrgetter(*(name for name in _MEMORY_FIELDS if name not in ("metadata", "notes", "value")))
 _MAX_DIGESTS: Final = 2_000
 _PAUSE: Final = 0.0002
-"""Seconds after each entry in the background, in which a recall gets the interpreter at once."""
+"""Seconds after every few entries in the background, in which a recall gets the interpreter at once."""
+_SLICE: Final = 8
+"""With fewer, most recalls would meet one entry, and not a few of them several."""
 _OTHER_HIT_FIELDS: Final = tuple(spec.name for spec in fields(Hit) if spec.name not in ("memory", "score", "why"))
 
 
@@ -138,7 +140,7 @@ class RecallLedger:
             rows: list[LedgerRow] = []
             for entry in entries:
                 rows.append(_to_row(entry, self._states, self._mask))
-                if pause:
+                if pause and len(rows) % _SLICE == 0:
                     time.sleep(pause)
             try:
                 # Beside the writes of others: of what it checks, it locks the rows itself.

@@ -200,14 +200,14 @@ def _name_keys(notes: Mapping[str, JSON], speakers: Collection[str | None]) -> I
                     yield from (NAME_KEY + part for part in name_parts(value) if part not in WEEKDAYS)
 
 
-_TEXTS: Final = {str, type(None)}
+_TEXT: Final = frozenset((str, type(None)))
 
 
 def index_row(row: Sequence[Any]) -> IndexRow:
     """Return what an index keeps of a memory; `Incompatible` when the row is not what was written."""
     memory_id, agent, session, speaker, start, end, expiry, recorded, true_from, known_end, terms, vector = row
-    texts = {type(agent), type(session), type(speaker), type(terms)} <= _TEXTS
-    if not (texts and isinstance(start, int) and isinstance(recorded, int) and isinstance(vector, bytes | None)):
+    kinds = {type(agent), type(session), type(speaker), type(terms)}
+    if not (kinds <= _TEXT and type(start) is type(recorded) is int and (vector is None or type(vector) is bytes)):
         raise Incompatible(f"memory {memory_id} is damaged: restore a backup")
     try:
         return IndexRow(

@@ -39,10 +39,10 @@ _CHANGED_OF_TENANT: Final = """
 SELECT DISTINCT memory_id FROM changes WHERE tenant = %s AND (seq > %s OR (
   xid >= coalesce((SELECT horizon FROM changes WHERE seq = %s), '0'::xid8)
   AND xid IS DISTINCT FROM (SELECT xid FROM changes WHERE seq = %s) AND %s::bigint > 0)) ORDER BY memory_id"""
+# Each vector is looked up: for a join, the planner would read those of all pages before, if most rows are of one owner.
 _INDEX_ROWS: Final = """
 SELECT memories.id, agent, session, speaker, valid_from, valid_to, expires_at, recorded_at, true_from,
-  superseded_at, terms, data FROM memories
-LEFT JOIN vectors ON vectors.memory_id = memories.id AND vectors.generation = %s
+  superseded_at, terms, (SELECT data FROM vectors WHERE memory_id = memories.id AND generation = %s) FROM memories
 WHERE memories.tenant = %s AND """
 ACTIVE_GENERATION: Final[Statement] = (
     "SELECT id, provider, model, dimension, fingerprint FROM generations WHERE active = 1",
@@ -189,7 +189,8 @@ def select_index_rows(key: PartitionKey, ids: IntArray, generation: int | None) 
 def select_index_page(key: PartitionKey, after: int, limit: int, generation: int | None) -> Statement:
     """Return the statement for the next memories of the partition, in the order of their ids."""
     statement, values = _select_index(key, generation)
-    return f"{statement} AND memories.id > %s ORDER BY memories.id LIMIT %s", [*values, after, limit]
+    # The limit as a number: of a parameter, the planner would not know that it is small.
+    return f"{statement} AND memories.id > %s ORDER BY memories.id LIMIT {limit:d}", [*values, after]
 
 
 def _select_index(key: PartitionKey, generation: int | None) -> tuple[str, list[Any]]:
