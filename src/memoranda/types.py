@@ -196,8 +196,10 @@ class Related(SummaryRecord):
     strength: float
     """The product of the strengths on the path."""
     depth: int
-    _aliases = ("id", "content", "metadata")
+    _aliases = ("id", "content", "metadata", "relationship")
     _plain = ("memory", "relationship_type", "strength", "depth", *_aliases)
+    relationship = property(lambda self: {"type": self.relationship_type, "strength": self.strength})
+    metadata = property(lambda self: self.memory.metadata)
 
     @property
     def id(self) -> int:
@@ -206,10 +208,6 @@ class Related(SummaryRecord):
     @property
     def content(self) -> str:
         return self.memory.content
-
-    @property
-    def metadata(self) -> dict[str, Any]:
-        return self.memory.metadata
 
 
 @dataclass(frozen=True, slots=True, repr=False)
