@@ -315,6 +315,7 @@ class TestAgents:
         manager.add_memory_association(1, 2, "related_to", 0.8)
         related = manager.get_related_memories(1)[0]
         assert (related["memory"].content, related["strength"]) == ("The sea is wet", 0.8)
+        assert related["relationship"] == {"type": "related_to", "strength": 0.8}
         assert json.loads(json.dumps(related))["memory"]["content"] == "The sea is wet"
         for result in (manager.search_memories("sky")[0], manager.search_memory("sky")[0], related):
             text = result.content
@@ -327,6 +328,17 @@ class TestAgents:
             assert json.loads(json.dumps(result)).items() >= {"rank": 1, "content": "changed", "keys": 2}.items()
             assert (result.content, result.metadata) == (text, {"topic": "nature"})
             assert isinstance(pickle.loads(pickle.dumps(result))["memory"], memoranda.Memory)  # noqa: S301
+
+    def test_search_takes_the_lowest_score_and_cleanup_counts_what_it_deleted(self, manager: MemoryManager) -> None:
+        manager.add_memory("The sky is blue", "semantic", metadata={"importance": 0.1})
+        (found,) = manager.search_memories("sky blue", ["semantic"], 5, 0.0)
+        assert manager.search_memories("sky blue", ["semantic"], 5, min_score=found.score + 0.001) == []
+        for dry_run, deleted in ((True, 0), (False, 1)):
+            report = manager.cleanup_old_memories(max_age_days=0, min_importance=0.3, dry_run=dry_run)
+            counts = {"total_found": 1, "deleted": deleted, "skipped": 0}
+            assert json.loads(json.dumps(report)).items() >= counts.items()
+        with pytest.raises(TypeError, match=r"get\(1\) returns a memory by its id"):
+            manager.get_memory(1)  # type: ignore[arg-type]
 
     def test_statistics_and_summaries_are_dicts(self, manager: MemoryManager) -> None:
         with create_session("w", manager, metadata={"team": "red"}) as session:

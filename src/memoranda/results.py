@@ -77,6 +77,10 @@ class CleanupReport(DictRecord):
     """How many were removed; with `dry_run`, how many would be."""
     memories: tuple[CleanedMemory, ...]
     dry_run: bool
+    _aliases = ("total_found", "deleted", "skipped")
+    total_found = property(lambda self: self.removed)
+    deleted = property(lambda self: 0 if self.dry_run else self.removed)
+    skipped = property(lambda _: 0)
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -196,7 +196,9 @@ class Related(AttributeRecord):
     strength: float
     """The product of the strengths on the path."""
     depth: int
-    _aliases = ("id", "content", "metadata")
+    _aliases = ("id", "content", "metadata", "relationship")
+    relationship = property(lambda self: {"type": self.relationship_type, "strength": self.strength})
+    metadata = property(lambda self: self.memory.metadata)
 
     @property
     def id(self) -> int:
@@ -205,10 +207,6 @@ class Related(AttributeRecord):
     @property
     def content(self) -> str:
         return self.memory.content
-
-    @property
-    def metadata(self) -> dict[str, Any]:
-        return self.memory.metadata
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -16,7 +16,7 @@ from typing import Any, Final
 from memoranda.aio.threads import in_thread
 from memoranda.errors import MissingExtra
 from memoranda.integrations.long_values import LongValues
-from memoranda.integrations.managers import Source, open_source
+from memoranda.integrations.managers import Source, open_source, to_label
 from memoranda.items.base import Item
 
 try:
@@ -77,12 +77,15 @@ class MemorandaSessionStore:
 
     async def list_sessions(self, project_key: str) -> list[SessionStoreListEntry]:
         """Return the sessions of a project, and when each was written last."""
-        found = await in_thread(self._list, (_SESSIONS, _label(project_key)))
+        found = await in_thread(self._list, (_SESSIONS, to_label(project_key, "project_key")))
         return [{"session_id": item.value["session_id"], "mtime": item.value["mtime"]} for item in found]
 
     async def list_session_summaries(self, project_key: str) -> list[SessionSummaryEntry]:
         """Return the summary of each session of a project."""
-        return [item.value["summary"] for item in await in_thread(self._list, (_SESSIONS, _label(project_key)))]
+        return [
+            item.value["summary"]
+            for item in await in_thread(self._list, (_SESSIONS, to_label(project_key, "project_key")))
+        ]
 
     async def delete(self, key: SessionKey) -> None:
         """Delete a transcript; with the main one of a session, also those of its subagents."""
@@ -120,13 +123,13 @@ class MemorandaSessionStore:
         return {"number": number, "said": _searchable(_said(entry)), **kept}
 
     def _put_summary(self, key: SessionKey, entries: list[SessionStoreEntry]) -> None:
-        project, session_id = (_SESSIONS, _label(key["project_key"])), key["session_id"]
-        before = self.memory.get_item(project, _label(session_id), **self._owner)
+        project, session_id = (_SESSIONS, to_label(key["project_key"], "project_key")), key["session_id"]
+        before = self.memory.get_item(project, to_label(session_id, "session_id"), **self._owner)
         summary = fold_session_summary(before.value["summary"] if before else None, key, entries)
         last = before.value["mtime"] if before else 0
         summary["mtime"] = mtime = max(int(time.time() * 1000), last + 1)
         value = {"session_id": session_id, "mtime": mtime, "summary": summary}
-        self.memory.put(project, _label(session_id), value, index=False, **self._owner)
+        self.memory.put(project, to_label(session_id, "session_id"), value, index=False, **self._owner)
 
     def _load(self, key: SessionKey) -> list[SessionStoreEntry] | None:
         items = sorted(self._list(_namespace(key)), key=lambda item: item.value["number"])
@@ -144,8 +147,8 @@ class MemorandaSessionStore:
                 self.memory.delete_item(item.namespace, item.key, **self._owner)
                 self._long.drop(item.value)
             if main:
-                project = (_SESSIONS, _label(key["project_key"]))
-                self.memory.delete_item(project, _label(key["session_id"]), **self._owner)
+                project = (_SESSIONS, to_label(key["project_key"], "project_key"))
+                self.memory.delete_item(project, to_label(key["session_id"], "session_id"), **self._owner)
 
     def _list(self, namespace: tuple[str, ...]) -> list[Item]:
         found: list[Item] = []
@@ -159,14 +162,9 @@ class MemorandaSessionStore:
 
 def _namespace(key: SessionKey) -> tuple[str, ...]:
     """Return the namespace of a transcript; that of the session is one name shorter than that of its main one."""
-    session = (_ENTRIES, _label(key["project_key"]), _label(key["session_id"]))
+    session = (_ENTRIES, to_label(key["project_key"], "project_key"), to_label(key["session_id"], "session_id"))
     subpath = key.get("subpath")
-    return (*session, "subagents", _label(subpath)) if subpath else (*session, "main")
-
-
-def _label(name: str) -> str:
-    """Return a name that is never empty, and never a wildcard."""
-    return f"={name}"
+    return (*session, "subagents", to_label(subpath, "subpath")) if subpath else (*session, "main")
 
 
 def _entry_id(entry: SessionStoreEntry) -> str:

@@ -54,8 +54,7 @@ class MemorandaDocumentStore:
         """Return the settings of the store, for a saved pipeline."""
         if self._database is not None and not isinstance(self._database, str):
             raise InvalidInput("a store over a MemoryManager cannot be saved: give it the path of the database instead")
-        owner = {name: getattr(self.items, name) for name in ("user", "agent", "session")}
-        return dict(default_to_dict(self, memory=self._database, namespace=list(self.items.names), **owner))
+        return dict(default_to_dict(self, memory=self._database, namespace=list(self.items.names), **self.items.owner))
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> MemorandaDocumentStore:

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 from memoranda.aio.threads import in_thread
 from memoranda.errors import MissingExtra
+from memoranda.integrations.managers import to_label
 from memoranda.items.base import Item
 from memoranda.validation import MAX_LIMIT
 
@@ -35,7 +36,7 @@ class ThreadItems:
 
     def threads(self, thread_id: str | None, subgraph: str | None) -> Iterator[Thread]:
         """Yield the threads that have checkpoints: all, those of one id, or exactly one."""
-        prefix = (_ROOT, "checkpoints", *(() if thread_id is None else (f"={thread_id}",)))
+        prefix = (_ROOT, "checkpoints", *(() if thread_id is None else (to_label(thread_id, "thread_id"),)))
         offset, page = 0, [()]
         found: list[Thread] = []
         while page:
@@ -119,8 +120,8 @@ def _part_key(key: str, number: int) -> str:
 
 
 def _place(kind: str, thread: Thread, *more: str) -> tuple[str, ...]:
-    # "=", because a name in a namespace cannot be empty, and that of the main graph is.
-    return (_ROOT, kind, f"={thread[0]}", f"={thread[1]}", *more)
+    # Labels, because a name in a namespace cannot be empty, and that of the main graph is.
+    return (_ROOT, kind, to_label(thread[0], "thread_id"), to_label(thread[1], "checkpoint_ns"), *more)
 
 
 def off_loop(method: Callable[..., Any]) -> Callable[..., Coroutine[Any, Any, Any]]:

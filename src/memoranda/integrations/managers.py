@@ -14,7 +14,7 @@ from memoranda import aio
 from memoranda.aio.manager import async_part, blocking_part
 from memoranda.embedding.base import Embedder
 from memoranda.errors import InvalidInput, InvalidType
-from memoranda.items.base import Item, check_namespace
+from memoranda.items.base import MAX_LABEL, Item, check_namespace
 from memoranda.manager.manager import MemoryManager
 from memoranda.validation import MAX_LIMIT
 
@@ -87,6 +87,14 @@ def wrong_source(value: object) -> InvalidType:
     return InvalidType(f"memory must be a memoranda.MemoryManager, or the path of a database, not {name}")
 
 
+def to_label(id: object, argument: str) -> str:
+    """Return an id of a framework as a name in a namespace, which is never empty and never a wildcard."""
+    label = f"={id}"
+    if len(label) > MAX_LABEL:
+        raise InvalidInput(f"{argument} has {len(label) - 1:,} characters; at most {MAX_LABEL - 1} fit: shorten it")
+    return label
+
+
 class OwnedNamespace:
     """The items of one namespace that belong to one owner, without those of the namespaces below it."""
 
@@ -101,50 +109,32 @@ class OwnedNamespace:
     ) -> None:
         self.memory = memory
         self.names = check_namespace(namespace)
-        self.user, self.agent, self.session = user, agent, session
+        self.owner: dict[str, Any] = {"user": user, "agent": agent, "session": session}
 
     def put(self, values: Mapping[str, Any], index: Sequence[str] | bool | None = None, *, new: bool = False) -> None:
         """Store the values by key in one commit; with `new`, raise `Conflict` if a key has a value already."""
-        self.memory.put_many(
-            self.names,
-            values,
-            index=index,
-            expected=dict.fromkeys(values) if new else None,
-            user=self.user,
-            agent=self.agent,
-            session=self.session,
-        )
+        expected = dict.fromkeys(values) if new else None
+        self.memory.put_many(self.names, values, index=index, expected=expected, **self.owner)
 
     def get(self, key: str) -> Item | None:
-        return self.memory.get_item(self.names, key, user=self.user, agent=self.agent, session=self.session)
+        return self.memory.get_item(self.names, key, **self.owner)
 
     def delete(self, keys: Sequence[str]) -> int:
         """Delete those that exist and return how many there were; ten thousand in one commit."""
         parts = (list(keys[start : start + _MAX_KEYS]) for start in range(0, len(keys), _MAX_KEYS))
-        return sum(
-            self.memory.delete_item(self.names, part, user=self.user, agent=self.agent, session=self.session)
-            for part in parts
-        )
+        return sum(self.memory.delete_item(self.names, part, **self.owner) for part in parts)
 
     def count(self) -> tuple[int, datetime | None]:
         """Return how many items there are, and when the latest one was put."""
-        found = self.memory.namespaces(self.names, limit=1, user=self.user, agent=self.agent, session=self.session)
+        found = self.memory.namespaces(self.names, limit=1, **self.owner)
         return (found[0].count, found[0].last_active) if found and found[0].namespace == self.names else (0, None)
 
     def search(self, limit: int, query: str | Sequence[float], filter: Mapping[str, Any] | None) -> list[Item]:
         """Return as many of the items that fit the query as are asked for, the best first."""
 
         def read(size: int, offset: int) -> list[Item]:
-            return self.memory.search_items(
-                self.names,
-                query=query,
-                filter=filter,
-                limit=size,
-                offset=offset,
-                user=self.user,
-                agent=self.agent,
-                session=self.session,
-            )
+            options = {"query": query, "filter": filter, **self.owner}
+            return self.memory.search_items(self.names, limit=size, offset=offset, **options)
 
         return [item for item in read_pages(read, limit, 0) if item.score is not None]
 
@@ -152,15 +142,7 @@ class OwnedNamespace:
         """Yield the items, in several reads: the one that was put last first; with a query, matches, the best first."""
         seen: set[str] = set()
         for start in count(0, page):
-            found = self.memory.search_items(
-                self.names,
-                query=query,
-                limit=page,
-                offset=start,
-                user=self.user,
-                agent=self.agent,
-                session=self.session,
-            )
+            found = self.memory.search_items(self.names, query=query, limit=page, offset=start, **self.owner)
             # An item moves to the front when it is put again meanwhile, and another one is then read twice.
             new = (item for item in found if item.namespace == self.names and item.key not in seen)
             own = [item for item in new if query is None or item.score is not None]

@@ -296,6 +296,7 @@ class MemoryMethods(RecallMethods):
         query: Content,
         memory_types: Sequence[MemoryType | str] | None = None,
         limit: int = 5,
+        min_score: float | None = None,
         *,
         agent: str | None = None,
         user: str | AnyUser | None = None,
@@ -308,12 +309,12 @@ class MemoryMethods(RecallMethods):
             query: The question.
             memory_types: Only memories of these types.
             limit: The maximum number of hits.
+            min_score: The lowest score of a hit.
             agent, user, session: The scope to search.
             where: Filters; see `MemoryManager`.
         """
-        found = self.recall(
-            query, agent=agent, user=user, session=session, types=memory_types, where=where, limit=limit
-        )
+        options: dict[str, Any] = {"types": memory_types, "where": where, "limit": limit, "min_score": min_score}
+        found = self.recall(query, agent=agent, user=user, session=session, **options)
         self._components.open().vectors.attach_stored([hit.memory for hit in found])
         return ResultList(found, "hit")
 

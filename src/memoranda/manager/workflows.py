@@ -10,6 +10,7 @@ from datetime import datetime
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
+from memoranda.errors import InvalidType
 from memoranda.manager.recall import ManagerMethods, RecallMethods
 from memoranda.records import ResultList
 from memoranda.text_checks import clean_text
@@ -250,6 +251,8 @@ class ConversationMethods(ManagerMethods):
         self, agent_name: str | None = None, *, user: str | None = None, session: str | None = None
     ) -> ConversationMemory:
         """Return the conversation of an agent, optionally with a user or in a session: the same object at each call."""
+        if isinstance(agent_name, int):
+            raise InvalidType(f"agent_name must be a string, not int: get({agent_name}) returns a memory by its id")
         return self._components.conversations.get(self._scope(agent_name, user, session))
 
     def clear_agent_memory(self, agent_name: str) -> None:

@@ -103,6 +103,9 @@ def describe_mistakes(tool: str, error: ValidationError, schema: Schema) -> str:
         name, expected = _find(schema, each["loc"])
         problem = "is missing" if each["type"] == "missing" else f"is {_quote(each['input'])}"
         mistakes.setdefault(name, f"`{name}` {problem}, but must be {describe(expected)}")
+    # Of a list, the item that is wrong says more than what else the argument could be.
+    lists = {name.rpartition("[")[0] for name in mistakes}
+    mistakes = {name: text for name, text in mistakes.items() if name not in lists}
     shown = list(mistakes.values())[:_SHOWN]
     more = f"; and {len(mistakes) - _SHOWN} more" if len(mistakes) > _SHOWN else ""
     return f"Nothing was done: {'; '.join(shown)}{more}. Correct it and call `{tool}` again."
@@ -112,8 +115,9 @@ def _find(schema: Schema, location: Iterable[int | str]) -> tuple[str, Schema]:
     """Return the name of an argument or of a part of it, and its schema."""
     name = ""
     for part in location:
-        if isinstance(part, int) and "items" in schema:
-            name, schema = f"{name}[{part}]", schema["items"]
+        lists = [each for each in (schema, *schema.get("anyOf", ())) if "items" in each]
+        if isinstance(part, int) and lists:
+            name, schema = f"{name}[{part}]", lists[0]["items"]
         elif part in schema.get("properties", {}):
             name, schema = f"{name}.{part}" if name else str(part), schema["properties"][part]
         # Anything else names a choice of a union: the union as a whole says what is allowed.

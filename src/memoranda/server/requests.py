@@ -264,6 +264,7 @@ class SearchRequest(ScopedRequest):
     query: Query = Field(examples=["tea"])
     memory_types: TypeNames | None = None
     limit: Limit = 5
+    min_score: UnitInterval | None = None
     where: WhereFilter | None = None
 
 

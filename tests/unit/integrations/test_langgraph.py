@@ -71,6 +71,19 @@ def test_keys_and_names_that_cannot_be_kept_are_named(memory: MemoryManager) -> 
     assert store.search(()) == []
 
 
+def test_thread_that_cannot_be_kept_is_named_and_a_number_is_one(memory: MemoryManager) -> None:
+    saver = MemorandaSaver(memory)
+    for thread, subgraph, argument in (("t" * 512, "", "thread_id"), ("t", "s" * 512, "checkpoint_ns")):
+        config: Any = {"configurable": {"thread_id": thread, "checkpoint_ns": subgraph}}
+        with pytest.raises(InvalidInput, match=f"{argument} has 512 characters; at most 511 fit"):
+            saver.put(config, empty_checkpoint(), {"source": "input", "step": -1}, {})
+    numbered: Any = {"configurable": {"thread_id": 5, "checkpoint_ns": ""}}
+    saver.put(numbered, empty_checkpoint(), {"source": "input", "step": -1}, {})
+    assert len(list(saver.list(numbered))) == 1
+    saver.delete_thread(5)  # type: ignore[arg-type]
+    assert list(saver.list(None)) == []
+
+
 def test_put_items_are_recalled_and_belong_to_one_owner(memory: MemoryManager) -> None:
     ann, bo = MemorandaStore(memory, user="ann"), MemorandaStore(memory, user="bo")
     ann.put(("n",), "k", {"text": "green tea"})

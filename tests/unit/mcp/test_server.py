@@ -394,6 +394,11 @@ async def test_mistake_names_the_argument_the_limit_and_the_next_step(connect: C
             "Nothing was done: `query` is missing, but must be text of 0 to 1,000,000 characters; "
             "`limit` is 5000, but must be a whole number of 1 to 1,000. Correct it and call `recall` again."
         )
+        done = await client.call_tool("remember", {"content": ["Ann likes tea", "", 5]})
+        assert _text(done) == (
+            "Nothing was done: `content[1]` is an empty text, but must be text of 1 to 1,000,000 characters; "
+            "`content[2]` is 5, but must be text of 1 to 1,000,000 characters. Correct it and call `remember` again."
+        )
         done = await client.call_tool("recall", {"query": "tea", "as_of": "soon"})
         assert "`as_of` is 'soon', but must be a date or time such as 2026-03-01 or " in _text(done)
         done = await client.call_tool("recall", {"query": "tea", "top_k": 3})
