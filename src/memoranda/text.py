@@ -210,6 +210,8 @@ _BEGINNING = 4
 """Letters of a word that two words of one family share: allergisch, Allergien."""
 _SHORTEST_PART = 4
 """Letters of the shortest part of a compound."""
+_LONGEST_COMPOUND = 60
+"""A longer run of letters is no word but encoded data, whose parts would take the square of its length."""
 
 
 def _parts(words: Sequence[str], languages: Sequence[str]) -> Iterator[str]:
@@ -219,7 +221,7 @@ def _parts(words: Sequence[str], languages: Sequence[str]) -> Iterator[str]:
         if len(word) <= _BEGINNING or is_stop_word(word, tuple(languages)):
             continue
         yield _beginning(word)
-        if compounding is not None:
+        if compounding is not None and len(word) <= _LONGEST_COMPOUND:
             stems = stems_in(compounding)
             yield from (f"~{stems[word[start:]]}" for start in range(3, len(word) - _SHORTEST_PART + 1))
 

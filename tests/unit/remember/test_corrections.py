@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -82,3 +83,10 @@ def test_correction_by_somebody_else_is_not_linked(tmp_path: Path) -> None:
     ) as manager:
         old = next(hit for hit in manager.recall("school concert", user="family") if "concert" in hit.content)
         assert old.later == ()
+
+
+@pytest.mark.parametrize("text", ["It is 5" + " " * 5_000 + "x", "not " * 5_000, "A, but " * 5_000 + "not B"])
+def test_long_text_is_searched_in_bounded_time(text: str) -> None:
+    started = time.process_time()
+    list(find_taken_back(text, SAID))
+    assert time.process_time() - started < 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -531,3 +532,31 @@ class TestWithModel:
         with open_manager(path, clock, llm) as manager:
             remember(manager, make_message("Hello!", 1))
             assert llm.prompts == []
+
+
+_REPEATED = (
+    *(
+        "not ",
+        "instead of ",
+        "no longer ",
+        "I live in ",
+        "Anna, ",
+        "Bob's ",
+        "from A to B ",
+        "until May ",
+        "5, ",
+        "and ",
+    ),
+    *("my name is Bob and ", "correction: ", "call me ", "user: a\n", "> q\n", "password ", "(", '"', ":", "\n"),
+)
+
+
+def test_long_text_is_read_in_bounded_time(manager: MemoryManager) -> None:
+    long = [(part * 6_000)[:6_000] for part in _REPEATED]
+    # What is quoted is replaced by spaces before the rules read a text.
+    quoted = ['I said "' + "word " * 12_000 + '", not 6.', "Translate to German:\n" + "word " * 2_000]
+    encoded = [character * 30_000 for character in "x1X"]
+    for number, text in enumerate([*long, *quoted, *encoded]):
+        started = time.process_time()
+        remember(manager, make_message(text, number))
+        assert time.process_time() - started < 5, text[:40]
