@@ -44,19 +44,17 @@ def test_importing_the_manager_loads_no_heavy_module() -> None:
     assert loaded.isdisjoint(_HEAVY_MODULES)
     own = {name.removeprefix("memoranda.") for name in loaded if name.startswith("memoranda.")}
     values = {
-        "caches",
         "display",
         "encryption",
         "entries",
         "errors",
         "items",
         "items.base",
-        "languages",
         "records",
         "receipts",
         "recalls",
         "settings",
-        "text",
+        "text_checks",
         "types",
         "validation",
     }
