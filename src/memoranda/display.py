@@ -491,9 +491,8 @@ def _origin(memory: Any) -> str:
 
 
 def _found(recall: Any) -> str:
-    if not recall.hits:
-        return f"nothing found, answerable {recall.answerable:.2f}"
-    return f"{plural(len(recall.hits), 'hit')}, answerable {recall.answerable:.2f}"
+    count = plural(len(recall.hits), "hit") if recall.hits else "nothing found"
+    return f"{count}, answerable {recall.answerable:.2f}"
 
 
 def _value(value: Any) -> str:
