@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias, TypeVar, cast
 
 from memoranda.errors import Incompatible, InvalidInput, InvalidType
 from memoranda.records import Record
-from memoranda.text_checks import check_unicode, clean_text
+from memoranda.text.checks import check_unicode, clean_text
 from memoranda.types import (
     JSON,
     AnyUser,

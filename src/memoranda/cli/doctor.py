@@ -26,7 +26,7 @@ from memoranda.records import Record
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from memoranda.results import Health
+    from memoranda.results.maintenance import Health
 
 State: TypeAlias = Literal["ok", "note", "problem"]
 _MARKS: Final = {"ok": ("✓", "green"), "note": ("!", "yellow"), "problem": ("✗", "red")}

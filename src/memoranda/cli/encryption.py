@@ -17,7 +17,7 @@ from memoranda.cli.output import message, print_result, progress_bar
 from memoranda.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from memoranda.encryption import EncryptionKey
+    from memoranda.security.encryption import EncryptionKey
 
 KeyFile = Annotated[Path | None, typer.Option("--key-file", help="File with another key than that of the settings.")]
 KeyVariable = Annotated[str | None, typer.Option("--key-env", help="Environment variable with that key.")]
@@ -68,7 +68,7 @@ def rekey(
 
 def find_key(file: Path | None, variable: str | None, command: str | None) -> str | None:
     """Return the key that the options of a command name; None when they name none."""
-    from memoranda.encryption import read_key
+    from memoranda.security.encryption import read_key
 
     text = None if variable is None else os.environ.get(variable, "")
     if text == "":
@@ -99,7 +99,7 @@ def _required_key(options: CommandOptions) -> EncryptionKey:
 
 
 def _make_key(text: str) -> EncryptionKey:
-    from memoranda.encryption import EncryptionKey
+    from memoranda.security.encryption import EncryptionKey
 
     return EncryptionKey(text)
 

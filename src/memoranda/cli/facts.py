@@ -16,8 +16,8 @@ from memoranda.types import Hit, Related
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from memoranda.facts import Fact, FactConflict, FactValue
-    from memoranda.results import History
+    from memoranda.results.facts import Fact, FactConflict, FactValue
+    from memoranda.results.maintenance import History
 
 _CLAIM_LINKS: Final = ("supersedes", "contradicts", "follows")
 _MAX_COLUMN: Final = 22

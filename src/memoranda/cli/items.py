@@ -13,7 +13,7 @@ from memoranda.cli.output import fields_table, hint, make_group, message, print_
 from memoranda.cli.recall import Limit, Offset, describe_scope
 from memoranda.display import plural
 from memoranda.errors import InvalidInput, NotFound
-from memoranda.results import NameActivity
+from memoranda.results.maintenance import NameActivity
 from memoranda.types import JSON
 
 items = make_group("Store, show and search values under keys of namespaces.")

@@ -34,7 +34,7 @@ from memoranda.records import Record
 from memoranda.validation import check_integer
 
 if TYPE_CHECKING:
-    from memoranda.results import PolicyName
+    from memoranda.results.maintenance import PolicyName
     from memoranda.settings import MemoryConfig
     from memoranda.types import Progress
 

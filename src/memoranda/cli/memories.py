@@ -30,7 +30,7 @@ from memoranda.cli.output import (
 from memoranda.cli.recall import Limit, Offset
 from memoranda.display import plural
 from memoranda.errors import InvalidInput, NotFound
-from memoranda.receipts import ForgetReceipt
+from memoranda.results.receipts import ForgetReceipt
 from memoranda.types import ANY, JSON, Outcome
 
 Kind = Annotated[str | None, typer.Option("--type", "-t", help="Memory type: semantic, episodic, procedural, …")]
@@ -191,7 +191,7 @@ def _forget_again(options: CommandOptions, receipts_file: Path | None, yes: bool
 
 
 def _read_receipts(path: Path) -> list[ForgetReceipt]:
-    from memoranda.deserialize import build
+    from memoranda.records import build
 
     try:
         return [build(ForgetReceipt, values) for values in json.loads(path.read_text(encoding="utf-8"))]

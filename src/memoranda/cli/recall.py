@@ -23,14 +23,14 @@ from memoranda.cli.output import (
     table,
 )
 from memoranda.display import plural, reason_name
-from memoranda.recalls import Replay
-from memoranda.types import ArmScore, Hit, Memory, Recall, Related, WhyNot
+from memoranda.results.recall import Replay, WhyNot
+from memoranda.types import ArmScore, Hit, Memory, Recall, Related
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from memoranda.manager.manager import MemoryManager
-    from memoranda.results import UserActivity
+    from memoranda.results.maintenance import UserActivity
 
 
 def _check_question(text: str) -> str:

@@ -205,7 +205,7 @@ def restore(
 
     The options for the key name that of the file, if it is not the one in the settings.
     """
-    from memoranda.encryption import make_key
+    from memoranda.security.encryption import make_key
     from memoranda.transfer.archive import is_archive
     from memoranda.transfer.export import restore as restore_backup
 

@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 
 from memoranda.errors import Unavailable
 from memoranda.llm.base import Retries, call_with_retries
-from memoranda.redaction import default_redactor
+from memoranda.security.redaction import default_redactor
 
 T = TypeVar("T")
 _MAX_LENGTH: Final = 200

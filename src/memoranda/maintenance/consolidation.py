@@ -17,9 +17,10 @@ from memoranda.conversation.base import default_counter
 from memoranda.conversation.summarizing import Sentence, format_transcript, select_sentences, summarize_lines_with_llm
 from memoranda.llm.base import LLM
 from memoranda.maintenance.base import SHORT_LIVED, UpkeepItem, UpkeepSettings, is_live, owner_key
-from memoranda.results import DerivationKind
+from memoranda.results.maintenance import DerivationKind
 from memoranda.storage.changes import NewMemory
-from memoranda.text import content_hash, lexical_keys, query_terms, split_sentences
+from memoranda.text.sentences import split_sentences
+from memoranda.text.terms import content_hash, lexical_keys, query_terms
 from memoranda.types import JSON, Clock, FloatArray, Memory, MemoryType, Scope, trust_rank
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import Final
 from sqlalchemy import ColumnElement, Table, and_, delete, func, or_, select, text
 
 from memoranda.conversation import stored
-from memoranda.results import Derivation
+from memoranda.results.maintenance import Derivation
 from memoranda.storage.add import insert_changes
 from memoranda.storage.base import ReadTransaction, Transaction, chunked
 from memoranda.storage.changes import no_memory
@@ -34,7 +34,7 @@ from memoranda.storage.schema import (
     sessions,
     vectors,
 )
-from memoranda.text import fold_phrase
+from memoranda.text.terms import fold_phrase
 from memoranda.types import ANY, EVERYTHING, Filter, Scope
 from memoranda.validation import SHARED_USER
 

@@ -25,7 +25,7 @@ from memoranda.maintenance.erasure import (
 )
 from memoranda.maintenance.receipts import DATABASE_FILE, SEARCH_INDEX, Receipts
 from memoranda.maintenance.traces import ErasedTexts, find_traces
-from memoranda.receipts import ErasureStatus, ForgetReceipt, StoreReceipt
+from memoranda.results.receipts import ErasureStatus, ForgetReceipt, StoreReceipt
 from memoranda.sessions.base import Namespace, Tenant
 from memoranda.storage.base import ReadTransaction, Store, Transaction, TurnStore
 from memoranda.storage.recalls import clear_recalls, recalls_with

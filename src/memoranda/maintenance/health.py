@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from memoranda.errors import Incompatible, Unavailable
 from memoranda.maintenance.receipts import find_receipt_problems
-from memoranda.results import AgentActivity, CheckReport, Health, RepairReport, Stats
+from memoranda.results.maintenance import AgentActivity, CheckReport, Health, RepairReport, Stats
 from memoranda.sessions.base import Tenant
 from memoranda.storage.add import count_by_agent, count_by_type, count_executions
 from memoranda.storage.base import PartitionKey

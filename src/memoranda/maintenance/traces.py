@@ -9,11 +9,11 @@ from typing import Any, Final
 
 from sqlalchemy import select
 
-from memoranda.receipts import StoreReceipt
 from memoranda.remember.duplicates import statement_tokens
+from memoranda.results.receipts import StoreReceipt
 from memoranda.storage.base import ReadTransaction
 from memoranda.storage.schema import executions, sessions
-from memoranda.text import fold_phrase
+from memoranda.text.terms import fold_phrase
 
 _RUN: Final = 3
 """A shorter text counts only where it is a whole value: "yes" is in every log."""

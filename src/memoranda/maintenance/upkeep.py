@@ -13,7 +13,7 @@ from memoranda.llm.base import LLM, MeteredLLM
 from memoranda.maintenance.base import DEFAULT_POLICIES, POLICIES, UpkeepSettings
 from memoranda.maintenance.upkeep_run import UpkeepRun
 from memoranda.maintenance.upkeep_store import UpkeepStore
-from memoranda.results import PolicyName, UpkeepReport
+from memoranda.results.maintenance import PolicyName, UpkeepReport
 from memoranda.storage.base import ScrubState, ScrubStore
 from memoranda.types import Clock, Progress, Scope
 from memoranda.validation import check_component, shown

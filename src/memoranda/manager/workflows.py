@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from memoranda.errors import InvalidType
 from memoranda.manager.recall import ManagerMethods, RecallMethods
 from memoranda.records import ResultList
-from memoranda.text_checks import clean_text
+from memoranda.text.checks import clean_text
 from memoranda.types import JSON, Hit, MemoryType, Progress
 from memoranda.validation import (
     check_flag,
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
     from memoranda.conversation.memory import ConversationMemory
     from memoranda.remember.pipeline import Content
-    from memoranda.results import (
+    from memoranda.results.transfer import FileReport
+    from memoranda.results.workflows import (
         ExecutionPage,
         ExecutionStats,
-        FileReport,
         Knowledge,
         KnowledgeReport,
         KnowledgeSource,

@@ -13,8 +13,8 @@ from memoranda.maintenance import forget
 from memoranda.maintenance.base import POLICIES, UpkeepSettings
 from memoranda.maintenance.erasure import ErasureRows, ErasureTarget, find_rows, with_derived
 from memoranda.maintenance.forget import MemoryEraser
-from memoranda.receipts import ForgetReceipt
-from memoranda.results import Derivation
+from memoranda.results.maintenance import Derivation
+from memoranda.results.receipts import ForgetReceipt
 from memoranda.storage.base import ReadTransaction
 from memoranda.storage.sqlite import store as sqlite_store
 from memoranda.testing.fakes import HashEmbedder

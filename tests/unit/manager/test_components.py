@@ -45,16 +45,18 @@ def test_importing_the_manager_loads_no_heavy_module() -> None:
     own = {name.removeprefix("memoranda.") for name in loaded if name.startswith("memoranda.")}
     values = {
         "display",
-        "encryption",
-        "entries",
         "errors",
         "items",
         "items.base",
         "records",
-        "receipts",
-        "recalls",
+        "results",
+        "results.receipts",
+        "results.recall",
+        "security",
+        "security.encryption",
         "settings",
-        "text_checks",
+        "text",
+        "text.checks",
         "types",
         "validation",
     }

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from memoranda import redaction, wishes
-from memoranda.secret_patterns import SPOKEN_PARTS, WORDS_HINT
-from memoranda.word_hints import WordHints
+from memoranda.security import redaction
+from memoranda.security.secret_patterns import SPOKEN_PARTS, WORDS_HINT
+from memoranda.text import wishes
+from memoranda.text.word_hints import WordHints
 
 
 @pytest.mark.parametrize("parts", [SPOKEN_PARTS, WORDS_HINT, wishes._HINTS], ids=["said", "named", "wished"])

@@ -7,9 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoranda.errors import InvalidInput
-from memoranda.redaction import DEFAULT_PATTERNS, Redactor, find_secrets, holds_secret, may_hold_secret, redact_secrets
+from memoranda.security.redaction import (
+    DEFAULT_PATTERNS,
+    Redactor,
+    find_secrets,
+    holds_secret,
+    may_hold_secret,
+    redact_secrets,
+)
 from memoranda.types import JSON
-from tests.unit.secret_cases import keeps_out, read_benign, read_said, read_secrets
+from tests.unit.security.secret_cases import keeps_out, read_benign, read_said, read_secrets
 
 # Concatenated, so that no line of this file looks like a secret to a scanner.
 SECRETS = [

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from memoranda import MemoryManager, caches
+from memoranda import MemoryManager
 from memoranda.testing.fakes import HashEmbedder
-from memoranda.text import ENDS_WITH_QUESTION, HAS_NAME, HAS_NUMBER, HAS_TIME, lexical_keys, query_terms, terms
+from memoranda.text import cache
+from memoranda.text.terms import ENDS_WITH_QUESTION, HAS_NAME, HAS_NUMBER, HAS_TIME, lexical_keys, query_terms, terms
 
 
 @pytest.mark.parametrize(
@@ -68,6 +69,6 @@ def test_single_han_character_is_found_in_a_longer_run() -> None:
 def test_nothing_about_a_text_is_kept_after_the_write_that_read_it(tmp_path: Path) -> None:
     with MemoryManager(tmp_path / "m.db", embedder=HashEmbedder()) as manager:
         manager.remember([{"role": "user", "content": "I moved to Oslo last week."}], user="ann")
-        assert all(cached.cache_info().currsize == 0 for cached in caches._caches)
+        assert all(cached.cache_info().currsize == 0 for cached in cache._caches)
         manager.add_memory("I moved to Oslo last week.")
-        assert all(cached.cache_info().currsize == 0 for cached in caches._caches)
+        assert all(cached.cache_info().currsize == 0 for cached in cache._caches)

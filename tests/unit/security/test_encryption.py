@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from memoranda.encryption import (
+from memoranda.errors import EncryptionKeyError, Incompatible, InvalidInput
+from memoranda.files import open_to_write
+from memoranda.security.encryption import (
     EncryptedReader,
     EncryptionKey,
     is_sealed,
@@ -19,8 +21,6 @@ from memoranda.encryption import (
     seal,
     unseal,
 )
-from memoranda.errors import EncryptionKeyError, Incompatible, InvalidInput
-from memoranda.files import open_to_write
 
 PASSPHRASE = "correct horse battery staple"
 CHUNK = 256 * 1024

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from memoranda.text import has_content, languages_of, lexical_keys, query_terms, terms, widen_terms
+from memoranda.text.sentences import has_content
+from memoranda.text.terms import languages_of, lexical_keys, query_terms, terms, widen_terms
 
 TEXTS = {
     "de": "Wir haben gestern mit dem Nachbarn über den Garten gesprochen.",

@@ -8,9 +8,8 @@ from functools import cache
 from itertools import pairwise
 from typing import Final
 
-from memoranda.caches import text_cache
 from memoranda.errors import InvalidInput
-from memoranda.secret_patterns import (
+from memoranda.security.secret_patterns import (
     DESCRIPTION,
     KEY_CONTEXT,
     NO_KEY_CONTEXT,
@@ -23,9 +22,10 @@ from memoranda.secret_patterns import (
     VENDOR_KEYS,
     WORDS_HINT,
 )
-from memoranda.text import Span
+from memoranda.text.cache import text_cache
+from memoranda.text.sentences import Span
+from memoranda.text.word_hints import WordHints
 from memoranda.types import JSON
-from memoranda.word_hints import WordHints
 
 REPLACEMENT: Final = "[redacted]"
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from memoranda import display
 from memoranda.records import Record, to_plain
-from memoranda.types import JSON, ArmScore, Hit, Recall
+from memoranda.types import JSON, ArmScore, Hit, Memory, Recall
 
 
 class Context(str):
@@ -47,6 +47,33 @@ class Context(str):
     def to_dict(self) -> dict[str, Any]:
         """Return the text and what is known about it as plain JSON data."""
         return {"text": str(self), **{name: to_plain(getattr(self, name)) for name in self.__slots__}}
+
+
+WhyNotStep: TypeAlias = Literal[
+    "scope", "quarantined", "archived", "merged", "repeats", "expired", "superseded", "ended", "not yet true",
+    "not yet known", "candidates", "filter", "no match", "floor", "limit", "found",
+]  # fmt: skip
+"""What kept a memory out of a recall; `found` when nothing did."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class WhyNot(Record):
+    """Why an expected memory was not returned, or its rank if it was."""
+
+    id: int
+    reason: str
+    rank: int | None = None
+    """1 is best; None when it took no part."""
+    score: float | None = None
+    why: tuple[ArmScore, ...] = ()
+    step: WhyNotStep = "limit"
+    """The step of the recall that decided."""
+    superseded_by: Memory | None = None
+    """The memory that replaced it or says the same, if one did."""
+    since: datetime | None = None
+    """Since when it is left out, where a time decided."""
+
+    __str__, _repr_html_ = display.why_not_text, display.report_html
 
 
 class Why(tuple[ArmScore, ...]):

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from memoranda.fence import FENCE, close_mark, find_recalled_spans, neutralise, open_mark, remove_recalled
 from memoranda.recall.render import render_hits
+from memoranda.security.fence import FENCE, close_mark, find_recalled_spans, neutralise, open_mark, remove_recalled
 from tests.unit.recall.samples import MARKER, NOW, hit
 
 ANY_MARK = re.compile(rf"<\s*/?\s*{FENCE}", re.IGNORECASE)

@@ -1,4 +1,4 @@
-"""The texts by which the search for secrets is measured: `python -m tests.unit.secret_cases` prints the figures."""
+"""The texts by which redaction is measured: `python -m tests.unit.security.secret_cases` prints the figures."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import string
 from pathlib import Path
 from typing import Final
 
-from memoranda.redaction import find_secrets, redact_secrets
+from memoranda.security.redaction import find_secrets, redact_secrets
 
-_DATA: Final = Path(__file__).parents[1] / "data" / "secrets"
+_DATA: Final = Path(__file__).parents[2] / "data" / "secrets"
 _LETTERS: Final = {
     "a": string.ascii_letters + string.digits,
     "x": "0123456789abcdef",

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from memoranda.wishes import asks_for_choice, is_about_every_answer, standing_wishes, states_preference
+from memoranda.text.wishes import asks_for_choice, is_about_every_answer, standing_wishes, states_preference
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from memoranda.own_names import own_names
+from memoranda.text.own_names import own_names
 
 
 @pytest.mark.parametrize(

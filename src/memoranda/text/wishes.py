@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from memoranda.text import split_sentences
-from memoranda.word_hints import WordHints
+from memoranda.text.sentences import split_sentences
+from memoranda.text.word_hints import WordHints
 
 _VERB: Final = (
     r"(?:answer|reply|respond|speak|talk|write|type|use|call|address|include|give|show|tell|send|ask|"

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from memoranda.places import is_place, place_level
+from memoranda.text.places import is_place, place_level
 
 
 @pytest.mark.parametrize(

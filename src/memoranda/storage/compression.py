@@ -8,9 +8,9 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any, BinaryIO, Final, cast
 
-from memoranda.encryption import EncryptionKey
 from memoranda.errors import Incompatible, MissingExtra
 from memoranda.files import open_to_read, open_to_write, temporary_file
+from memoranda.security.encryption import EncryptionKey
 
 SUFFIX: Final = ".zst"
 _CHUNK: Final = 1 << 20

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from memoranda.lookalikes import INVISIBLE, fold_character, show_invisible
+from memoranda.security.lookalikes import INVISIBLE, fold_character, show_invisible
 
 FENCE: Final = "memoranda-memory"
 """The name in both marks of a fence. Rendered stored text never contains it as a mark."""

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from memoranda.text import sentence_spans, split_sentences
+from memoranda.text.sentences import sentence_spans, split_sentences
 
 
 def test_text_is_split_at_sentence_ends_and_at_line_ends() -> None:

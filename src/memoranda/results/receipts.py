@@ -7,8 +7,8 @@ from datetime import datetime
 from typing import Literal, TypeAlias
 
 from memoranda import display
-from memoranda.recalls import AffectedRecall
 from memoranda.records import Record
+from memoranda.results.recall import AffectedRecall
 
 ErasureStatus: TypeAlias = Literal["erased", "pending", "remains", "not searched", "not reachable"]
 """`erased`: nothing of it is left in this place, or never was. `pending`: to be done, or still to be finished.
