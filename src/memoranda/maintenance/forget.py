@@ -14,17 +14,18 @@ from sqlalchemy import func, select, update
 from memoranda.errors import InvalidInput, MemorandaError, Unavailable
 from memoranda.maintenance.erasure import (
     TEXT_OF_MEMORY,
+    ErasedTexts,
     ErasureRows,
     ErasureTarget,
     count_recalls,
     delete_rows,
     erases_recalls,
     find_rows,
+    find_traces,
     mark_erasure,
     recall_matches,
 )
 from memoranda.maintenance.receipts import DATABASE_FILE, SEARCH_INDEX, Receipts
-from memoranda.maintenance.traces import ErasedTexts, find_traces
 from memoranda.results.receipts import ErasureStatus, ForgetReceipt, StoreReceipt
 from memoranda.sessions.base import Namespace, Tenant
 from memoranda.storage.base import ReadTransaction, Store, Transaction, TurnStore

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from memoranda import ANY, InvalidInput, MemoryManager, Message, NotFound, Unavailable, aio
+from memoranda.maintenance.erasure import ErasedTexts
 from memoranda.maintenance.forget import MemoryEraser, is_erasure_pending
 from memoranda.maintenance.receipts import finish_receipts
-from memoranda.maintenance.traces import ErasedTexts
 from memoranda.results.receipts import ForgetReceipt, StoreReceipt
 from memoranda.storage.base import Store
 from memoranda.testing.fakes import HashEmbedder
