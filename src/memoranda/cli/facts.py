@@ -33,7 +33,7 @@ def register(app: typer.Typer) -> None:
 
 
 def facts(options: CommandOptions, as_of: AsOf = None, known_at: KnownAt = None) -> None:
-    """Show what holds now. Each slot has a value, since when it holds, and what it replaced."""
+    """Show the facts that hold now, since when they hold, and what they replaced."""
     with options.open_manager() as manager:
         found = manager.facts(as_of=as_of, known_at=known_at, **options.read_scope)
         others = describe_scope(manager, options)

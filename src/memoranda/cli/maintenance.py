@@ -62,7 +62,7 @@ def migrate(
         str | None, typer.Option(help="PostgreSQL: role of the servers. It may read and write rows, nothing else.")
     ] = None,
 ) -> None:
-    """Create or upgrade the tables of a database. A SQLite file does that by itself when it is opened."""
+    """Create or upgrade the tables of a database. SQLite files are upgraded when they are opened."""
     from memoranda.settings import database_url
     from memoranda.storage import migrate_database
 
@@ -78,9 +78,8 @@ def copy(
 ) -> None:
     """Copy a whole database, and compare every row.
 
-    Such as from a SQLite file to PostgreSQL, or back.
-
-    Run the same command again after an interruption: it goes on where it stopped.
+    For example from a SQLite file to PostgreSQL, or back. After an interruption, run the same command again: it
+    continues where it stopped.
     """
     from memoranda.settings import encryption_key
     from memoranda.storage import database_file, open_store
@@ -140,7 +139,8 @@ def upkeep(
         ),
     ] = None,
     delete: Annotated[
-        bool, typer.Option("--delete", help="Also delete small talk and expired memories archived for 30 days.")
+        bool,
+        typer.Option("--delete", help="Also delete small talk and expired memories archived for 30 days."),
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be done; change nothing.")] = False,
 ) -> None:
@@ -291,12 +291,14 @@ def _model_row(name: str, dimension: int, origin: str) -> dict[str, str | int]:
     return {"name": name, "dimension": dimension, "from": origin}
 
 
-jobs = make_group("Do long work in pieces, in several processes.")
+jobs = make_group("Run long work in pieces, in several processes.")
 
 
 def add_job(
     options: CommandOptions,
-    kind: Annotated[str, typer.Argument(help="reembed, index of large users, upkeep of all tenants, or import.")],
+    kind: Annotated[
+        str, typer.Argument(help="What to do: reembed, index (of large users), upkeep (of all tenants) or import.")
+    ],
     files: Annotated[
         list[str] | None, typer.Argument(help="Exports to import, where the workers can read them.")
     ] = None,
@@ -317,9 +319,9 @@ def run_jobs(
     ] = None,
     failed: Annotated[bool, typer.Option("--failed", help="Also try again what has failed.")] = False,
 ) -> None:
-    """Work off the queue until it is empty. Any number of machines may do that at once.
+    """Process the queue until it is empty. Several machines can do that at the same time.
 
-    After an interruption run it again: a piece that was begun is done by another worker a minute later.
+    After an interruption, run it again: another worker takes over what was begun, a minute later.
     """
     from memoranda.jobs.worker import find_jobs, retry_failed, run_local, run_on_ray
 
@@ -342,7 +344,7 @@ def list_jobs(
 ) -> None:
     """List the pieces in the queue.
 
-    Those that wait, run, were done within a week, or failed and why.
+    They wait, run, were done in the last week, or failed; a failed one says why.
     """
     from memoranda.jobs.worker import find_jobs
 

@@ -104,7 +104,7 @@ def edit(
     importance: Importance = None,
     metadata: Metadata = None,
     expected_version: Annotated[
-        int | None, typer.Option(help="Change nothing when the memory is not at this version.")
+        int | None, typer.Option(help="Change the memory only if it is at this version.")
     ] = None,
 ) -> None:
     """Change a memory. Fields without an option keep their value."""
@@ -158,9 +158,9 @@ def receipts(
     receipt_id: Annotated[str | None, typer.Argument(help="Id of one receipt; without it, all are listed.")] = None,
     limit: Annotated[int, typer.Option("--limit", "-n", help="The largest number of receipts.")] = 100,
 ) -> None:
-    """Show the receipts of what was forgotten. They name the places, and whether the signature is right.
+    """Show the receipts of what was forgotten.
 
-    Names are pseudonyms.
+    Each says what was erased where, and whether its signature is valid. Names are pseudonyms.
     """
     with options.open_manager() as manager:
         if receipt_id is not None:
