@@ -146,7 +146,14 @@ def check_retention_policy(value: object) -> RetentionPolicy:
 
 
 def check_integer(value: object, name: str, *, minimum: int | None = 1, maximum: int | None = None) -> int:
-    """Check an integer within bounds."""
+    """Return the value if it is an integer within the bounds.
+
+    Args:
+        value: The argument.
+        name: Its name, for the error message.
+        minimum: The lowest value; None for any.
+        maximum: The highest value; None for any.
+    """
     if isinstance(value, bool) or not isinstance(value, int):
         raise InvalidType(f"{name} must be a whole number, not {type(value).__name__}")
     if (minimum is not None and value < minimum) or (maximum is not None and value > maximum):

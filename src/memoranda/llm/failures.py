@@ -115,7 +115,14 @@ def call_within(seconds: float, call: Callable[[], T], name: str) -> T:
 
 
 def call_by_deadline(seconds: float, call: Callable[[], T], retries: Retries, name: str) -> tuple[T, int]:
-    """Return the result of the call and the number of attempts; all of them together take at most so many seconds."""
+    """Return the result of a call, and the number of attempts.
+
+    Args:
+        seconds: How long all attempts together may take.
+        call: What to call.
+        retries: How often to call it again after a temporary failure.
+        name: The model, for error messages.
+    """
     deadline = time.monotonic() + seconds
 
     def attempt() -> T:

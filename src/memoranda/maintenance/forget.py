@@ -140,6 +140,13 @@ class MemoryEraser:
         """Erase the rows in one transaction, then caches, index and file.
 
         The receipt is stored with the erasure. If the process ends in between, the next start finishes the work.
+
+        Args:
+            scope: Only memories in this scope.
+            ids: Only these memories; any when empty.
+            where: Only memories that match.
+            containing: Only memories with this text.
+            dry_run: Return what would be erased, and erase nothing.
         """
         target = ErasureTarget(scope, ids, where, containing)
         if target.whole_scope and scope == Scope(self._tenant):

@@ -73,7 +73,15 @@ class Receipts:
         places: tuple[StoreReceipt, ...],
         digests: Iterable[bytes],
     ) -> ForgetReceipt:
-        """Return a receipt with a new id, in which pseudonyms stand for the names."""
+        """Return a receipt with a new id, in which pseudonyms stand for the names.
+
+        Args:
+            scope: What was forgotten.
+            ids: The erased memories.
+            at: When they were erased.
+            places: What became of each place.
+            digests: The tombstones of the erased texts.
+        """
         return ForgetReceipt(
             tuple(sorted(ids)),
             places,

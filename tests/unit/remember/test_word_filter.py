@@ -6,7 +6,7 @@ import pytest
 
 from memoranda.remember.claim_patterns import PATTERNS, possible_patterns
 from memoranda.remember.poison_patterns import SIGNS
-from memoranda.text.word_filter import Needs, WordFilter, needed_words, words_in
+from memoranda.remember.word_filter import Needs, WordFilter, needed_words, words_in
 from tests.unit.remember.poison_cases import demo_turns, read_cases
 
 
