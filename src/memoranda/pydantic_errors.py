@@ -75,12 +75,12 @@ def _describe_mistake(error: Mapping[str, Any]) -> str:
     return words.format(**{**context, **whole}) if words else str(error["msg"])
 
 
-def _join(found: Iterable[str], given: str) -> str:
+def _join(found: Iterable[str], value: str) -> str:
     """Return what a field must be: one of these, and not what was given."""
     words = list(found)
     if not all(each.startswith(_MUST_BE) for each in words):
         return words[0]
-    return f"{_MUST_BE}{' or '.join(each.removeprefix(_MUST_BE) for each in words)}, not {given}"
+    return f"{_MUST_BE}{' or '.join(each.removeprefix(_MUST_BE) for each in words)}, not {value}"
 
 
 def _quote(value: object) -> str:

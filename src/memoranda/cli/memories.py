@@ -119,8 +119,8 @@ def edit(
             expected_version=expected_version,
             **options.read_scope,
         )
-    given = {"type": kind, "source": source, "importance": importance, "metadata": metadata}
-    shown = [f"{name} {value}" for name, value in given.items() if value is not None]
+    changes = {"type": kind, "source": source, "importance": importance, "metadata": metadata}
+    shown = [f"{name} {value}" for name, value in changes.items() if value is not None]
     changed = message(", ".join([f"changed to version {memory.version}", *shown]))
     print_result(memory, options.as_json, lambda: memories_table([memory]), changed)
 
@@ -180,10 +180,10 @@ def _yes(value: bool) -> str:
 
 
 def _forget_again(options: CommandOptions, receipts_file: Path | None, yes: bool) -> None:
-    given = [] if receipts_file is None else _read_receipts(receipts_file)
+    known = [] if receipts_file is None else _read_receipts(receipts_file)
     with options.open_manager() as manager:
         _confirm("everything that was forgotten before", yes)
-        receipt = manager.forget_again(given)
+        receipt = manager.forget_again(known)
     if receipt is None:
         print_result(None, options.as_json, message("nothing that was forgotten is here"))
         return

@@ -171,15 +171,15 @@ class MemoryEraser:
             logger.warning("receipt %s stays pending until its end can be written: %s", stored.id, error)
             return stored
 
-    def forget_again(self, given: Sequence[ForgetReceipt]) -> ForgetReceipt | None:
+    def forget_again(self, receipts: Sequence[ForgetReceipt]) -> ForgetReceipt | None:
         """Erase what was forgotten before and is here again, by the tombstones; None when nothing is.
 
         What was said after it was forgotten is kept. The given receipts, which a restored backup may not have, are
         stored again.
         """
-        if wrong := [receipt.id for receipt in given if not self._receipts.verify(receipt)]:
+        if wrong := [receipt.id for receipt in receipts if not self._receipts.verify(receipt)]:
             raise InvalidInput(f"receipt {wrong[0]!r} was not signed by this store, or was changed: nothing was erased")
-        for receipt in given:
+        for receipt in receipts:
             self._store.write(partial(self._receipts.write, receipt=receipt), tenant=self._tenant)
         memory_ids, seqs = self._store.read(self._find_again, tenant=self._tenant)
         if not memory_ids and not seqs:

@@ -99,9 +99,9 @@ class ValueMethods(RecallMethods):
         """
         from memoranda.sessions.values import match_long_fields
 
-        given = flatten_conditions(check_mapping(filter_metadata, "filter_metadata"))
-        own = {} if "workflow_id" in given else {"workflow_id": {"exists": False}}
-        where = {"metadata": own | {name: match_long_fields(wanted) for name, wanted in given.items()}}
+        conditions = flatten_conditions(check_mapping(filter_metadata, "filter_metadata"))
+        own = {} if "workflow_id" in conditions else {"workflow_id": {"exists": False}}
+        where = {"metadata": own | {name: match_long_fields(wanted) for name, wanted in conditions.items()}}
         agent = clean_text(agent_id, "agent_id")
         return ResultList(self.recall(query, agent=agent, where=where, limit=top_k, shared=shared), "hit")
 
