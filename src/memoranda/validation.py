@@ -457,8 +457,8 @@ def _check_json(value: object, path: _Path, depth: int) -> None:
         _check_depth(path, depth)
         for key, item in value.items():
             if not isinstance(key, str):
-                position = _format_path(path)
-                raise InvalidInput(f"{position} has the key {key!r}, a {type(key).__name__}: JSON keys are strings")
+                where = _format_path(path)
+                raise InvalidInput(f"{where} has the key {key!r}, a {type(key).__name__}: JSON keys are strings")
             if type(item) not in _SCALARS:
                 _check_json(item, (path, key), depth + 1)
     elif isinstance(value, _LISTS):
@@ -475,8 +475,8 @@ def _check_json(value: object, path: _Path, depth: int) -> None:
 
 def _check_depth(path: _Path, depth: int) -> None:
     if depth >= MAX_DEPTH:
-        position = _format_path(path, 3)
-        raise InvalidInput(f"{position} goes more than {MAX_DEPTH} levels deep, or holds itself: flatten it")
+        where = _format_path(path, 3)
+        raise InvalidInput(f"{where} goes more than {MAX_DEPTH} levels deep, or holds itself: flatten it")
 
 
 def _format_path(path: _Path, max_steps: int = MAX_DEPTH) -> str:

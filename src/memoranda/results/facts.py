@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from memoranda import display
 from memoranda.records import Record
+from memoranda.results import texts
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -26,7 +26,7 @@ class FactValue(Record):
     source: str | None = None
     speaker: str | None = None
 
-    __str__ = display.fact_value_text
+    __str__ = texts.fact_value_text
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -51,7 +51,7 @@ class Fact(Record):
     """What less trusted sources said later."""
 
     _aliases = ("slot",)
-    __repr__, __str__, _row = display.fact_repr, display.fact_text, display.fact_row
+    __repr__, __str__, _row = texts.fact_repr, texts.fact_text, texts.fact_row
 
     @property
     def slot(self) -> str:
@@ -69,7 +69,7 @@ class FactConflict(Record):
     """The most trusted one first."""
 
     _aliases = ("slot",)
-    __str__, _row = display.conflict_text, display.conflict_row
+    __str__, _row = texts.conflict_text, texts.conflict_row
 
     @property
     def slot(self) -> str:

@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 
 from memoranda import display
 from memoranda.records import DictRecord, Record
+from memoranda.results import texts
 from memoranda.results.facts import FactValue
 from memoranda.types import JSON, Memory, MemoryType, Usage
 
@@ -84,7 +85,7 @@ class UpkeepDecision(Record):
     into: int | None = None
     """The memory that replaces it, if one does."""
 
-    __str__ = display.decision_text
+    __str__ = texts.decision_text
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -103,7 +104,7 @@ class UpkeepReport(Record):
     checked_rows: int = 0
     """How many rows of the store, of all tenants, this run has checked for damage; the next run goes on from there."""
 
-    __str__, _repr_html_ = display.upkeep_text, display.report_html
+    __str__, _repr_html_ = texts.upkeep_text, display.report_html
 
     def count(self, action: UpkeepAction) -> int:
         """Return how many memories were removed, archived, merged or derived."""
@@ -229,7 +230,7 @@ class CheckReport(Record):
     """All of them, archived and quarantined ones included."""
     partitions: int
 
-    __str__, _repr_html_ = display.check_text, display.report_html
+    __str__, _repr_html_ = texts.check_text, display.report_html
 
     @property
     def ok(self) -> bool:

@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 from memoranda import display
 from memoranda.records import Record, to_plain
+from memoranda.results import texts
 from memoranda.types import JSON, ArmScore, Hit, Memory, Recall
 
 
@@ -25,8 +26,8 @@ class Context(str):
     answerable: float
     degraded: tuple[str, ...]
 
-    __repr__ = display.context_repr
-    _repr_html_ = display.context_html
+    __repr__ = texts.context_repr
+    _repr_html_ = texts.context_html
 
     def __new__(
         cls,
@@ -73,7 +74,7 @@ class WhyNot(Record):
     since: datetime | None = None
     """Since when it is left out, where a time decided."""
 
-    __str__, _repr_html_ = display.why_not_text, display.report_html
+    __str__, _repr_html_ = texts.why_not_text, display.report_html
 
 
 class Why(tuple[ArmScore, ...]):
@@ -114,7 +115,7 @@ class Replay(Record):
     complete: bool
     """Whether every hit is shown."""
 
-    __str__, _repr_html_ = display.replay_text, display.report_html
+    __str__, _repr_html_ = texts.replay_text, display.report_html
 
 
 @dataclass(frozen=True, slots=True, repr=False)

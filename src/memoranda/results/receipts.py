@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 
 from memoranda import display
 from memoranda.records import Record
+from memoranda.results import texts
 from memoranda.results.recall import AffectedRecall
 
 ErasureStatus: TypeAlias = Literal["erased", "pending", "remains", "not searched", "not reachable"]
@@ -25,7 +26,7 @@ class StoreReceipt(Record):
     count: int = 0
     detail: str = ""
 
-    __str__ = display.store_text
+    __str__ = texts.store_text
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -49,7 +50,7 @@ class ForgetReceipt(Record):
     """Keyed hashes of the erased texts and message ids: an import leaves them out."""
     signature: str = ""
 
-    __str__, _repr_html_ = display.receipt_text, display.report_html
+    __str__, _repr_html_ = texts.receipt_text, display.report_html
 
     @property
     def complete(self) -> bool:

@@ -52,6 +52,7 @@ def test_importing_the_manager_loads_no_heavy_module() -> None:
         "results",
         "results.receipts",
         "results.recall",
+        "results.texts",
         "security",
         "security.encryption",
         "settings",
