@@ -15,6 +15,7 @@ from weakref import WeakValueDictionary
 
 from memoranda.aio.conversation import ConversationMemory
 from memoranda.aio.threads import Threads, in_thread, off_loop
+from memoranda.closing import AsyncClosing
 from memoranda.conversation.memory import ConversationMemory as SyncConversation
 from memoranda.embedding.base import Embedder
 from memoranda.errors import Closed, MemorandaError
@@ -355,7 +356,7 @@ async def summarize_open_sessions(memory_manager: MemoryManager, limit: int) -> 
 _SyncContext = agents.ConversationContext
 
 
-class ConversationContext:
+class ConversationContext(AsyncClosing):
     """A conversation with an id. Each message is added to `history` and can be searched in `memory` at once."""
 
     def __init__(
@@ -371,14 +372,6 @@ class ConversationContext:
         self._threads = self.memory._threads
         self.id = self._inner.id
         self.history: ConversationMemory = self.memory._wrap(self._inner.history)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
 
     add_message = off_loop(_SyncContext.add_message, model=True)
 

@@ -6,8 +6,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from os import PathLike
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 from weakref import WeakValueDictionary
 
 import httpx2
@@ -17,12 +16,13 @@ from memoranda.aio.manager import SessionContext as EmbeddedSession
 from memoranda.aio.threads import Threads, in_thread
 from memoranda.client import manager, requests
 from memoranda.client.transport import AsyncHttpTransport, async_calls, async_method
+from memoranda.closing import AsyncClosing
 from memoranda.results import ExportReport, ImportReport
 from memoranda.types import ANY, JSON, AnyUser, ArmScore, Progress, Recall
 from memoranda.validation import check_integer
 
 
-class MemoryManager:
+class MemoryManager(AsyncClosing):
     """The memory of a Memoranda server, awaited. The key decides the tenant.
 
     Args:
@@ -47,14 +47,6 @@ class MemoryManager:
         self._sync = manager.MemoryManager(url, api_key=api_key, timeout=timeout, client=sync_client)
         self._threads = Threads()
         self._conversations: WeakValueDictionary[object, ConversationMemory] = WeakValueDictionary()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
 
     async def close(self) -> None:
         """Close the connections; calling it twice is allowed."""

@@ -34,6 +34,7 @@ from memoranda.client.calls import (
 )
 from memoranda.client.responses import deserialize, parse_list
 from memoranda.client.transport import HttpTransport, sync_calls, sync_method
+from memoranda.closing import Closing
 from memoranda.conversation.conversations import ConversationCache
 from memoranda.conversation.memory import ConversationMemory
 from memoranda.encryption import EncryptionKey, make_key
@@ -120,7 +121,7 @@ def _parse_messages(response: dict[str, list[dict[str, object]]]) -> list[Messag
     return [Message.from_dict(item) for item in response["messages"]]
 
 
-class MemoryManager:
+class MemoryManager(Closing):
     """The memory of a Memoranda server. The key decides the tenant.
 
     Args:
@@ -140,14 +141,6 @@ class MemoryManager:
     ) -> None:
         self._transport = HttpTransport(url, api_key, timeout, client)
         self._conversations: ConversationCache[tuple[str | None, str | None, str | None]] = ConversationCache()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close the connections; calling it twice is allowed."""
