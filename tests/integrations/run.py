@@ -103,7 +103,7 @@ _AUTOGEN = ("autogen-core==0.7.5", "autogen-agentchat==0.7.5", "autogen-ext==0.7
 SUITES["autogen"] = Suite(
     packages=_AUTOGEN, source="autogen-core==0.7.5", plugin="on_autogen", tests=("tests/test_memory.py",), passed=10
 )
-SUITES["autogen-agent"] = Suite(packages=_AUTOGEN, tests=("autogen_cases.py", "page_cases.py"), passed=10)
+SUITES["autogen-agent"] = Suite(packages=_AUTOGEN, tests=("autogen_cases.py", "page_cases.py"), passed=11)
 _PRIVATE = "reads private attributes of the SDK's SQLiteSession"
 _TABLES = "reads, breaks or drops the SDK's own tables"
 SUITES["mem0"] = Suite(packages=("mem0ai==2.2.1",), tests=("mem0_cases.py",), passed=8)
@@ -139,7 +139,7 @@ SUITES["openai_agents"] = Suite(
 )
 
 SUITES["agent_framework"] = Suite(
-    packages=("agent-framework-core==1.23.0",), tests=("agent_framework_cases.py", "page_cases.py"), passed=6
+    packages=("agent-framework-core==1.23.0",), tests=("agent_framework_cases.py", "page_cases.py"), passed=7
 )
 SUITES["crewai"] = Suite(
     packages=("crewai==1.15.30",),
@@ -158,16 +158,16 @@ SUITES["crewai"] = Suite(
         "percent_underscore_and_backslash_in_scope_names": "compares scopes as text: /user/ann would show /user/anna"
     },
 )
-SUITES["crewai-own"] = Suite(packages=("crewai==1.15.30",), tests=("crewai_cases.py", "page_cases.py"), passed=9)
+SUITES["crewai-own"] = Suite(packages=("crewai==1.15.30",), tests=("crewai_cases.py", "page_cases.py"), passed=10)
 SUITES["google_adk"] = Suite(
-    packages=("google-adk==2.13.0",), tests=("google_adk_cases.py", "page_cases.py"), passed=10
+    packages=("google-adk==2.13.0",), tests=("google_adk_cases.py", "page_cases.py"), passed=11
 )
-SUITES["haystack"] = Suite(packages=("haystack-ai==3.4.0",), tests=("haystack_cases.py", "page_cases.py"), passed=134)
+SUITES["haystack"] = Suite(packages=("haystack-ai==3.4.0",), tests=("haystack_cases.py", "page_cases.py"), passed=135)
 SUITES["llama_index"] = Suite(
-    packages=("llama-index-core==0.14.25",), tests=("llama_index_cases.py", "page_cases.py"), passed=18
+    packages=("llama-index-core==0.14.25",), tests=("llama_index_cases.py", "page_cases.py"), passed=19
 )
 SUITES["pydantic_ai"] = Suite(
-    packages=("pydantic-ai-harness==0.62.0",), tests=("pydantic_ai_cases.py", "page_cases.py"), passed=7
+    packages=("pydantic-ai-harness==0.62.0",), tests=("pydantic_ai_cases.py", "page_cases.py"), passed=8
 )
 SUITES["pydantic_ai_suite"] = Suite(
     # The last release whose source package contains tests.
@@ -186,7 +186,7 @@ SUITES["pydantic_ai_suite"] = Suite(
         "from_spec_backends": "asks for the classes of the harness's own stores",
     },
 )
-SUITES["strands"] = Suite(packages=("strands-agents==1.62.0",), tests=("strands_cases.py", "page_cases.py"), passed=7)
+SUITES["strands"] = Suite(packages=("strands-agents==1.62.0",), tests=("strands_cases.py", "page_cases.py"), passed=8)
 SUITES["anthropic"] = Suite(
     packages=("anthropic==2.8.0",),
     options=("--noconftest",),
