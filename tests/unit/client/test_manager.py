@@ -82,7 +82,7 @@ def test_memory_is_read_and_deleted_by_its_number(manager: MemoryManager) -> Non
     )
     manager.add_memory_association(one.id, other.id, strength=0.4)
     assert manager.get_related_memories(one.id, min_strength=0.5) == []
-    assert manager.cleanup_old_memories(0, 1.0, memory_types=["episodic"], dry_run=True).removed == 0
+    assert manager.cleanup_old_memories(0, 1.0, memory_types=["episodic"], dry_run=True).examined == 1
     assert manager.get_memory(one.id) == one
     assert [manager.delete_memory(one.id) for _ in range(2)] == [True, False]
     assert manager.get_memory(one.id) is None
