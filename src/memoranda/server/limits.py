@@ -14,11 +14,14 @@ from memoranda.server.config import ServerConfig
 from memoranda.server.errors import RequestRejected
 from memoranda.types import JSON
 
-# Strings come first, so that their content is never counted. An unclosed string ends the search.
-_MAX_DIGITS = 400
-_MANY_DIGITS = re.compile(rb"\d{%d}" % (_MAX_DIGITS + 1))
-_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
-_TOKENS: Final = re.compile(rb'"(?:[^"\\]|\\.)*(?:"|\Z)|[\[{]|[\]}]|,', re.DOTALL)
+_MAX_DIGITS: Final = 400
+_MANY_DIGITS: Final = re.compile(rb"\d{%d}" % (_MAX_DIGITS + 1))
+# An unclosed string goes to the end of the body. If it were no match, the search would begin again at each quote in it.
+_STRING: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)', re.DOTALL)
+# Strings come first, so that their content is never counted.
+_TOKENS: Final = re.compile(_STRING.pattern + rb"|[\[{]|[\]}]|,", re.DOTALL)
+_MAX_LENGTH: Final = 20
+"""Digits of a Content-Length."""
 _PARSE_IN_THREAD: Final = 64_000
 """From this many bytes on, parsing would hold up the event loop."""
 
@@ -26,7 +29,8 @@ _PARSE_IN_THREAD: Final = 64_000
 def check_declared_length(scope: Scope, limit: int) -> None:
     """Reject a body whose Content-Length is too large before it is read."""
     for name, value in scope["headers"]:
-        if name == b"content-length" and (not value.isdigit() or int(value) > limit):
+        # Compared by its length first: a number of thousands of digits cannot be converted.
+        if name == b"content-length" and (not value.isdigit() or len(value) > _MAX_LENGTH or int(value) > limit):
             raise RequestRejected(413, f"a request may have {limit:,} bytes: split it up")
 
 

@@ -319,6 +319,13 @@ class TestResponses:
         assert 'memoranda_requests_total{method="GET",route="/v1/memories/{memory_id}",status="404"} 1.0' in figures
         assert "123456" not in figures
 
+    def test_method_that_a_caller_makes_up_is_no_series_of_the_metrics(self, server: InProcessServer, key: str) -> None:
+        for number in range(3):
+            assert server.http.request(f"MADEUP{number}", "/healthz").status_code == 405
+        figures = server.send("GET", "/v1/metrics", key).text
+        assert 'memoranda_requests_total{method="other",route="/healthz",status="405"} 3.0' in figures
+        assert "MADEUP" not in figures
+
     def test_unexpected_error_is_logged_and_not_returned(
         self, server: InProcessServer, key: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
     ) -> None:
