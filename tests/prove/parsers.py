@@ -36,7 +36,7 @@ from memoranda.remember.echoes import EchoIndex
 from memoranda.remember.extraction import extract
 from memoranda.remember.new_memory import check_options, trust_of_text
 from memoranda.remember.poison import find_poison
-from memoranda.server import limits
+from memoranda.server import guard
 from memoranda.server.config import ServerConfig, is_loopback, strip_port
 from memoranda.server.keys import split_key
 from memoranda.server.routes import memories as memory_routes
@@ -126,7 +126,7 @@ def _hosts(text: str) -> object:
 
 
 def _json_rpc(text: str) -> object:
-    return limits._parse_json(text.encode("utf-8", "surrogatepass"), CONFIG)
+    return guard._parse_json(text.encode("utf-8", "surrogatepass"), CONFIG)
 
 
 EXPORT = "\n".join(

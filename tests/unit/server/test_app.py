@@ -95,6 +95,22 @@ class TestAccess:
         assert "access-control-allow-origin" not in refused.headers
         assert server.send("GET", "/v1/stats", key, headers={"Origin": "http://localhost"}).status_code == 200
 
+    @pytest.mark.parametrize(
+        ("site", "mode", "status"),
+        [
+            ("cross-site", "no-cors", 403),
+            ("same-site", "no-cors", 403),
+            ("cross-site", "navigate", 200),
+            ("same-origin", "no-cors", 200),
+            ("none", "navigate", 200),
+        ],
+    )
+    def test_page_of_another_site_cannot_load_anything(
+        self, server: InProcessServer, key: str, site: str, mode: str, status: int
+    ) -> None:
+        headers = {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": mode}
+        assert server.send("GET", "/v1/stats", key, headers=headers).status_code == status
+
     def test_allowed_origin_gets_cors_headers(self, tmp_path: Path) -> None:
         with open_server(tmp_path / "b", allowed_origins=("https://app.example",)) as server:
             answer = server.send("GET", "/v1/stats", headers={"Origin": "https://app.example"})

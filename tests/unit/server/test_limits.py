@@ -16,14 +16,14 @@ from memoranda.aio.threads import FairPool
 from memoranda.errors import InvalidInput
 from memoranda.server import requests
 from memoranda.server.config import ServerConfig
-from memoranda.server.errors import RequestRejected
-from memoranda.server.limits import (
+from memoranda.server.guard import (
     check_declared_length,
     check_json_size,
     check_numbers,
     parse_json,
     read_body,
 )
+from memoranda.server.responses import RequestRejected
 from memoranda.types import JSON
 
 SMALL = ServerConfig(max_body=100, max_depth=3, max_values=5, body_timeout=0.05)
