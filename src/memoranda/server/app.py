@@ -112,6 +112,7 @@ def _new_app() -> FastAPI:
         title="Memoranda",
         summary="Memory for AI agents",
         version=version("memoranda"),
+        openapi_url=None,
         docs_url=None,
         redoc_url=None,
         lifespan=_lifespan,

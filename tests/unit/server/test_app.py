@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import re
@@ -12,6 +13,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from starlette.applications import Starlette
+from starlette.routing import Mount
+from starlette.testclient import TestClient
 
 from memoranda.server.config import ServerConfig
 from tests.fake_clock import FakeClock
@@ -398,6 +402,22 @@ def test_log_line_is_json_without_secrets_or_content(
     assert key.split(".")[2] not in failure["message"]
     assert "hunter22" not in failure["message"]
     assert key.split(".")[1] in failure["message"]
+
+
+def test_openapi_document_is_made_beside_the_event_loop(
+    server: InProcessServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make = server.app.openapi
+
+    def make_in_thread() -> object:
+        with pytest.raises(RuntimeError, match="no running event loop"):
+            asyncio.get_running_loop()
+        return make()
+
+    monkeypatch.setattr(server.app, "openapi", make_in_thread)
+    assert "servers" not in server.send("GET", "/openapi.json").json()
+    mounted = TestClient(Starlette(routes=[Mount("/memory", server.app)]), base_url="http://localhost")
+    assert mounted.get("/memory/openapi.json").json()["servers"] == [{"url": "/memory"}]
 
 
 def test_openapi_document_has_examples_and_response_schemas(server: InProcessServer) -> None:

@@ -420,6 +420,14 @@ def _read(name: str) -> tuple[bytes, str]:
     return content, f'"{sha256(content).hexdigest()[:20]}"'
 
 
+@routes.get("/openapi.json")
+async def get_openapi(request: Request) -> Response:
+    """Return the description of all routes. It is made once, in a thread: that takes about a second."""
+    document = await in_thread(request.app.openapi)
+    mounted_at = request.scope.get("root_path", "").rstrip("/")
+    return _json({**document, "servers": [{"url": mounted_at}]} if mounted_at else document)
+
+
 @routes.get("/docs")
 async def get_docs_page() -> Response:
     return _respond_docs("page.html", "text/html")
