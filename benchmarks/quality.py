@@ -2,11 +2,12 @@
 
     python benchmarks/quality.py --data DATA
 
-Sets: `locomo` (turns), `locomo-pooled` (all its conversations in one scope), `longmemeval` (turns and sessions, one
-haystack per question), `user-turns` (the same without the assistant's turns), `pooled` (ten merged haystacks),
-`pooled-all` (all haystacks merged), `locomo-12000` and `locomo-50000` (LoCoMo's conversations and other people's talks
-in one scope of that many turns). A name with `-absent`: the answerable questions, and the same ones asked in another
-conversation, which does not answer them.
+Sets: `talks` (turns of eight conversations that were written for this benchmark; needs no DATA), `locomo` (turns),
+`locomo-pooled` (all its conversations in one scope), `longmemeval` (turns and sessions, one haystack per question),
+`user-turns` (the same without the assistant's turns), `pooled` (ten merged haystacks), `pooled-all` (all haystacks
+merged), `locomo-12000` and `locomo-50000` (LoCoMo's conversations and other people's talks in one scope of that many
+turns). A name with `-absent`: the answerable questions, and the same ones asked in another conversation, which does not
+answer them.
 
 Answers are saved in `--work`, so that a stopped run continues where it stopped; `--again` starts from the beginning.
 """
@@ -33,9 +34,9 @@ from evaluation.sets import QuestionSet, load
 from evaluation.vectors import CachedVectors
 
 BENCHMARKS = Path(__file__).resolve().parent
-SETS = ("locomo", "locomo-pooled", "longmemeval", "user-turns", "pooled")
+SETS = ("talks", "locomo", "locomo-pooled", "longmemeval", "user-turns", "pooled")
 OTHER_SETS = ("pooled-all", "locomo-12000", "locomo-50000", "locomo-absent", "user-turns-absent", "longmemeval-absent")
-_WITH_PEERS = ("locomo", "locomo-pooled", "user-turns")
+_WITH_PEERS = ("talks", "locomo", "locomo-pooled", "user-turns")
 MODELS = {"default": None, "best": None, "fast": "fast"}
 """The embedding model of the store by mode."""
 _SAVE_EVERY = 50
@@ -141,15 +142,17 @@ def _run_ablation(run: Run, questions: QuestionSet) -> dict[str, Any]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True, help="the folder that holds the question sets")
-    parser.add_argument("--sets", nargs="*", default=SETS, choices=(*SETS, *OTHER_SETS))
+    parser.add_argument("--data", type=Path, help="the folder that holds the question sets; `talks` needs none")
+    parser.add_argument(
+        "--sets", nargs="*", choices=(*SETS, *OTHER_SETS), help="all of the first, or talks without DATA"
+    )
     parser.add_argument("--modes", nargs="*", default=("default",), choices=tuple(MODELS))
     parser.add_argument(
         "--peers",
         nargs="*",
         default=(),
         choices=tuple(PEERS),
-        help="systems to compare with, on LoCoMo and on user turns",
+        help="systems to compare with, on talks, LoCoMo and user turns",
     )
     parser.add_argument("--every", type=int, default=1, help="ask only every so many-th question: for slow modes")
     parser.add_argument("--ablation", action="store_true", help="also with each arm, boost and rule off")
@@ -162,6 +165,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--again", action="store_true", help="answer all questions again")
     parser.add_argument("--out", type=Path, default=BENCHMARKS / "results", help="folder for the JSON and the plot")
     options = parser.parse_args(arguments)
+    options.sets = options.sets or (SETS if options.data else ("talks",))
+    if options.data is None and set(options.sets) != {"talks"}:
+        parser.error(f"--data is needed for {', '.join(options.sets)}: only `talks` is in this repository")
     results = measure(options)
     options.out.mkdir(parents=True, exist_ok=True)
     (options.out / "quality.json").write_text(json.dumps(results, indent=1))

@@ -14,8 +14,14 @@ from pathlib import Path
 
 import numpy as np
 
-HUMAN_KINDS = frozenset({"qmsum", "qmsum-sent"})
-"""Questions and summaries that people wrote; the others were made up, so some of their "wrong" turns are right."""
+WRITTEN_KINDS = frozenset({"fact", "list", "when", "why", "how", "paraphrase", "inference", "reply", "thread"})
+"""Questions that were written for our own dialogues."""
+HUMAN_KINDS = WRITTEN_KINDS | {"qmsum", "qmsum-sent"}
+"""Questions and summaries that were written; the others were made by rules, so some of their "wrong" turns are right."""
+_TEMPLATES = frozenset({"rule", "slot"})
+_TEMPLATE_SHARE = 0.5
+"""Share of the questions made from templates that is used: they are many, and alike."""
+_QUESTION = re.compile(r"[^.!?]*\?")
 _MERGED_TURNS = 1_200
 _WORD = re.compile(r"\w+")
 _SHORT_WORD = 3
@@ -52,20 +58,39 @@ class Haystack:
     turns: list[Turn]
     questions: list[Question]
 
-    def after_previous(self, number: int) -> str:
-        """Return a turn after the turn before it, as the reranker reads it in a dialogue."""
+    def after_previous(self, number: int, *, only_questions: bool = False) -> str:
+        """Return a turn after the turn before it, or after what that asks: as the reranker reads it in a dialogue."""
         turn, before = self.turns[number], self.turns[number - 1] if number else None
-        return f"{before.said} {turn.said}" if before and before.session == turn.session else turn.said
+        if before is None or before.session != turn.session:
+            return turn.said
+        text = "".join(_QUESTION.findall(before.text)).strip() if only_questions else before.text
+        return f"{before.speaker}: {text} {turn.said}" if text else turn.said
 
 
-def read_pool(file: Path) -> list[Haystack]:
-    """Return the haystacks of the pool, several of one source merged into one."""
+def read_pool(*files: Path) -> list[Haystack]:
+    """Return the haystacks of the pool and of our own dialogues, several of one source merged into one."""
     groups: dict[str, list[dict[str, list[list[object]]]]] = defaultdict(list)
-    with gzip.open(file, "rt", encoding="utf-8") as lines:
-        for line in lines:
+    for file in files:
+        for line in _read(file).splitlines():
             row = json.loads(line)
             groups[row["src"]].append(row)
     return [haystack for rows in groups.values() for haystack in _merge(rows)]
+
+
+def _read(file: Path) -> str:
+    content = file.read_bytes()
+    return (gzip.decompress(content) if file.suffix == ".gz" else content).decode("utf-8")
+
+
+def choose_questions(haystacks: Sequence[Haystack], rng: random.Random, repeat: int) -> list[tuple[Haystack, Question]]:
+    """Return the questions to train on: those of our own dialogues `repeat` times, of those from templates a share."""
+    chosen: list[tuple[Haystack, Question]] = []
+    for haystack in haystacks:
+        for question in haystack.questions:
+            if not question.gold or (question.kind in _TEMPLATES and rng.random() >= _TEMPLATE_SHARE):
+                continue
+            chosen += [(haystack, question)] * (repeat if question.kind in WRITTEN_KINDS else 1)
+    return chosen
 
 
 def _merge(rows: Sequence[dict[str, list[list[object]]]]) -> Iterator[Haystack]:

@@ -2,7 +2,8 @@
 
     python training/train.py --stock STOCK --pool train.jsonl.gz --out OUT
 
-STOCK is the folder that `training/stock.py` fills. `--smoke` trains on a few questions, to test a machine.
+STOCK is the folder that `training/stock.py` fills. Each model is trained once per seed, and the weights of these runs
+are averaged. `--smoke` trains on a few questions, to test a machine.
 """
 
 from __future__ import annotations
@@ -19,7 +20,16 @@ from pathlib import Path
 import numpy as np
 import torch
 from bert import Bert, load, save
-from pool import HUMAN_KINDS, Haystack, Question, add_hard_turns, pick_list, read_pool, without_names
+from pool import (
+    HUMAN_KINDS,
+    Haystack,
+    Question,
+    add_hard_turns,
+    choose_questions,
+    pick_list,
+    read_pool,
+    without_names,
+)
 from tokenizers import BertWordPieceTokenizer
 from torch import Tensor
 from torch.nn import functional
@@ -30,8 +40,12 @@ _TEMPERATURE = 0.02
 _TEACHER_TEMPERATURE = 2.0
 _MASK_MARGIN = 0.5
 """Wrong turns of made-up questions that the stock reranker puts this close to the right one may be right."""
-_PREVIOUS_SHARE = 0.6
-"""Share of the lists in which each turn follows the turn before it."""
+_READINGS = ("alone", "alone", "alone", "questions", "questions", "questions", "turn", "turn", "turn", "turn")
+"""How often a turn is read alone, after the questions of the turn before it, and after that whole turn."""
+_RUNS_OF_A_BATCH = 4
+"""A batch is read in as many runs of rows of similar length: one run would be padded to its longest row."""
+DIALOGUES = Path(__file__).resolve().parent / "dialogues.jsonl"
+"""Conversations and questions written for this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +57,12 @@ class Recipe:
     epochs: int
     hard: int
     same_session: int
+    repeat: int
+    """How often an epoch has each question of our own dialogues."""
 
 
-RERANKER = Recipe(batch=32, rate=4e-5, epochs=2, hard=8, same_session=2)
-EMBEDDER = Recipe(batch=128, rate=5e-5, epochs=2, hard=6, same_session=0)
+RERANKER = Recipe(batch=32, rate=4e-5, epochs=1, hard=10, same_session=2, repeat=4)
+EMBEDDER = Recipe(batch=128, rate=5e-5, epochs=1, hard=6, same_session=0, repeat=3)
 Item = tuple[Haystack, Question]
 
 
@@ -75,8 +91,13 @@ class Machine:
 
     def rank_lists(self, model: Bert, lists: Sequence[tuple[str, Sequence[str]]]) -> list[Tensor]:
         """Return the logits of each list of a question and its texts, in one run."""
-        rows = [(self.ids(question, 64), self.ids(text, 128)[1:]) for question, texts in lists for text in texts]
-        return list(model(*self.pad(rows)).split([len(texts) for _, texts in lists]))
+        rows = [(self.ids(question, 64), self.ids(text, 160)[1:]) for question, texts in lists for text in texts]
+        order = sorted(range(len(rows)), key=lambda number: len(rows[number][0]) + len(rows[number][1]))
+        size = -(-len(rows) // _RUNS_OF_A_BATCH)
+        runs = [order[at : at + size] for at in range(0, len(order), size)]
+        logits = torch.cat([model(*self.pad([rows[number] for number in run])) for run in runs])
+        places = torch.tensor(order, device=self.device).argsort()
+        return list(logits[places].split([len(texts) for _, texts in lists]))
 
     def ids(self, text: str, window: int) -> list[int]:
         ids: list[int] = self._tokenizer.encode(text).ids
@@ -154,11 +175,24 @@ def _lists(batch: Sequence[Item], recipe: Recipe, rng: random.Random) -> tuple[l
     lists, made_up = [], []
     for haystack, question in batch:
         turns = pick_list(haystack, question, rng, recipe.hard, recipe.same_session)
-        after = rng.random() < _PREVIOUS_SHARE
-        texts = [haystack.after_previous(n) if after else haystack.turns[n].said for n in turns]
-        lists.append((question.text, texts))
+        lists.append(
+            (question.text, [_text(haystack, n, reading) for reading in [rng.choice(_READINGS)] for n in turns])
+        )
         made_up.append(question.kind not in HUMAN_KINDS)
     return lists, made_up
+
+
+def _text(haystack: Haystack, number: int, reading: str) -> str:
+    if reading == "alone":
+        return haystack.turns[number].said
+    return haystack.after_previous(number, only_questions=reading == "questions")
+
+
+def average(models: Sequence[Bert]) -> Bert:
+    """Return the first model with the mean of the weights of all: runs from one start that differ in their order."""
+    states = [model.state_dict() for model in models]
+    models[0].load_state_dict({name: torch.stack([each[name] for each in states]).mean(0) for name in states[0]})
+    return models[0]
 
 
 def _steps(
@@ -214,21 +248,29 @@ def main() -> None:
     parser.add_argument("--stock", type=Path, required=True, help="folder of embedder.onnx, reranker.onnx, vocab.txt")
     parser.add_argument("--pool", type=Path, required=True, help="the training pool, train.jsonl.gz")
     parser.add_argument("--out", type=Path, required=True, help="folder for the trained files")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3], help="one run each, averaged")
     parser.add_argument("--smoke", action="store_true", help="one short epoch on a small part of the pool")
     options = parser.parse_args()
-    torch.manual_seed(options.seed)
     options.out.mkdir(parents=True, exist_ok=True)
     machine = Machine(options.stock / "vocab.txt")
-    haystacks = [_cut(each) for each in read_pool(options.pool)[:1]] if options.smoke else read_pool(options.pool)
-    recipes = [replace(each, batch=4, epochs=1) if options.smoke else each for each in (RERANKER, EMBEDDER)]
+    haystacks = read_pool(options.pool, DIALOGUES)
+    recipes = [RERANKER, EMBEDDER]
+    if options.smoke:
+        haystacks, recipes = [_cut(haystacks[-1])], [replace(each, batch=4, repeat=1) for each in recipes]
     print(f"{len(haystacks)} haystacks, {sum(len(each.questions) for each in haystacks)} questions")
     mine(machine, load(options.stock / "embedder.onnx", is_reranker=False).to(machine.device), haystacks)
-    items = [(haystack, question) for haystack in haystacks for question in haystack.questions if question.gold]
-    reranker = train_reranker(machine, options.stock / "reranker.onnx", items, recipes[0], options.seed)
+    rerankers, embedders = [], []
+    for seed in options.seeds:
+        torch.manual_seed(seed)
+        items = choose_questions(haystacks, random.Random(seed), recipes[0].repeat)
+        rerankers.append(train_reranker(machine, options.stock / "reranker.onnx", items, recipes[0], seed))
+    reranker = average(rerankers)
     write(reranker, options.stock / "reranker.onnx", options.out / "reranker-dialogue.onnx")
-    embedder = train_embedder(machine, options.stock / "embedder.onnx", reranker, items, recipes[1], options.seed)
-    write(embedder, options.stock / "embedder.onnx", options.out / "e5-dialogue.onnx")
+    for seed in options.seeds:
+        torch.manual_seed(seed)
+        items = choose_questions(haystacks, random.Random(seed), recipes[1].repeat)
+        embedders.append(train_embedder(machine, options.stock / "embedder.onnx", reranker, items, recipes[1], seed))
+    write(average(embedders), options.stock / "embedder.onnx", options.out / "e5-dialogue.onnx")
 
 
 if __name__ == "__main__":

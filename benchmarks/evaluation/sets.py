@@ -1,4 +1,4 @@
-"""Load the question sets LoCoMo and LongMemEval-S from files with one turn or question per line."""
+"""Load the question sets: LoCoMo and LongMemEval-S from files with one turn or question per line, and our own talks."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ LOCOMO, LONGMEMEVAL, OTHER_TALKS = "locomo-dev", "longmemeval-s-dev", "dialogue-
 _MEETINGS = ("qmsum",)
 _OTHERS_START, _OTHERS_DAYS = datetime(2023, 1, 5, 12, tzinfo=UTC), 330
 """Other people's talks are spread over the days of LoCoMo's conversations."""
+TALKS = Path(__file__).resolve().parent.parent / "data" / "talks.jsonl"
+_ROLES = ("user", "assistant")
 _POOLED_SCOPES = 10
 _ABSENT = "-absent"
 
@@ -63,6 +65,8 @@ def load(name: str, data: Path) -> QuestionSet:
     """Load a question set by name: see `SETS` in `benchmarks/quality.py`."""
     if name.endswith(_ABSENT):
         return _ask_elsewhere(name, load(name.removesuffix(_ABSENT), data))
+    if name == "talks":
+        return _talks(TALKS)
     if name.startswith("locomo"):
         found = _locomo(data / LOCOMO)
         if name == "locomo":
@@ -88,6 +92,26 @@ def _locomo(folder: Path) -> QuestionSet:
         scopes.setdefault(row["scope"], []).append(turn)
     questions = [_question(row, row["scope"], row["category"] != "adversarial") for row in _questions(folder)]
     return QuestionSet("locomo", scopes, questions)
+
+
+def _talks(file: Path) -> QuestionSet:
+    """Load conversations written for this benchmark, one per line; a session's name is its day."""
+    scopes: dict[str, list[Turn]] = {}
+    questions = []
+    for line in file.read_text("utf-8").splitlines():
+        talk = json.loads(line)
+        scope, turns = talk["title"], []
+        for place, (day, speaker, text) in enumerate(talk["turns"]):
+            role, name = (speaker, None) if speaker in _ROLES else ("user", speaker)
+            said_at = _parse_time(f"{day}T18:00:00") + timedelta(minutes=place)
+            turns.append(Turn(str(place), day, said_at, role, name, text))
+        scopes[scope] = turns
+        asked_at = turns[-1].said_at + timedelta(days=30)
+        for number, (text, gold, kind) in enumerate(talk["qs"]):
+            days = tuple(dict.fromkeys(turns[each].session for each in gold))
+            ids = tuple(map(str, gold))
+            questions.append(Question(f"{scope}/{number}", scope, text, asked_at, kind, ids, days, answerable=True))
+    return QuestionSet("talks", scopes, questions)
 
 
 def _pool(name: str, found: QuestionSet) -> QuestionSet:

@@ -36,11 +36,11 @@ class RerankPlan:
     characters: int | None = None
     """How much is read at most: of long texts, fewer hits are reranked, so that the time stays bounded."""
     whole_turns: bool = False
-    """Whether each hit is read a second time, after the whole turn before it: twice the time, and a better order."""
+    """Whether each hit is read after the whole turn before it, not only after its questions: longer, and better."""
 
 
 DEFAULT: Final = RerankPlan(SMALL, limit=10, share=0.15, least_dialogue=0.5, characters=6_000)
-BEST: Final = RerankPlan(LARGE, limit=20, share=0.3, whole_turns=True)
+BEST: Final = RerankPlan(LARGE, limit=30, share=0.6, whole_turns=True)
 _CACHED_PAIRS: Final = 20_000
 _ASKS: Final = re.compile("[?\uff1f\u061f]")
 
@@ -80,13 +80,9 @@ class Reranking:
         if ranking.candidates.dialogue[rows].mean() < plan.least_dialogue:
             return tuple(hits)
         before = self._turns_before(scope, ranking, rows)
-        texts = cut_texts(
-            plan, [_after(turn, hit, only_questions=True) for turn, hit in zip(before, first, strict=True)]
-        )
+        read = [_after(turn, hit, whole=plan.whole_turns) for turn, hit in zip(before, first, strict=True)]
+        texts = cut_texts(plan, read)
         log_odds = self._score(plan.model, scope.tenant, question, texts)
-        if plan.whole_turns:
-            whole = [_after(turn, hit, only_questions=False) for turn, hit in zip(before, first, strict=True)]
-            log_odds = (log_odds + self._score(plan.model, scope.tenant, question, whole[: len(texts)])) / np.float32(2)
         ordered = reorder(hits[: len(texts)], sums[: len(texts)], log_odds, plan.share)
         lowest = ordered[-1].score
         return (*ordered, *(replace(hit, score=min(hit.score, lowest)) for hit in hits[len(texts) :]))
@@ -124,10 +120,10 @@ def cut_texts(plan: RerankPlan, texts: list[str]) -> list[str]:
     return texts[: max(1, int(np.count_nonzero(lengths <= plan.characters)))]
 
 
-def _after(turn: Memory | None, hit: Hit, *, only_questions: bool) -> str:
-    """Return the text of a hit after the turn before it, or after what that asks: the rest of it costs time."""
+def _after(turn: Memory | None, hit: Hit, *, whole: bool) -> str:
+    """Return the text of a hit after the whole turn before it, or after what that asks: the rest of it costs time."""
     text = _to_text(hit.memory)
-    if turn is not None and only_questions:
+    if turn is not None and not whole:
         questions = " ".join(sentence for sentence in split_sentences(turn.content) if _ASKS.search(sentence))
         turn = replace(turn, content=questions) if questions else None
     return text if turn is None else f"{_to_text(turn)} {text}"

@@ -9,7 +9,7 @@ from typing import Final
 __all__ = ["SHA256", "path"]
 
 SHA256: Final = MappingProxyType(
-    {"reranker-dialogue.onnx": "d224e565ff09418a2545989eade2f4eb2cf28ba91aa159ee8a342ddc10a1c983"}
+    {"reranker-dialogue.onnx": "30da51670b676266128b5ad7bcc52d38805790d5cee253d93a01c3d1ab2dfae6"}
 )
 """The file by name, with the checksum of its unpacked content."""
 
