@@ -63,6 +63,36 @@ TOKENS = (
     "```", "# ", "- ", "| ", '\\"', "1", "1,", "!", ".", "a", "A", "[", "[{", "[#1", "## What holds on 2024-01-01 ", "(since 2024-01-01)", "data:image/png;base64,", "tool_calls", "tool_use", "content", "role", "I", "my", "not", "no longer", " ", "  ",
 )  # fmt: skip
 
+PARTS = (
+    " ",
+    "\t",
+    "\n",
+    "a",
+    "A",
+    "1",
+    "1,",
+    "1.",
+    "a ",
+    "A ",
+    "a.",
+    "- ",
+    "#",
+    "(",
+    "[",
+    "<",
+    "!",
+    "\\",
+    '\\"',
+    "'",
+    "@",
+    "/",
+    "_",
+    "=",
+    "and ",
+)
+"""What a text can repeat thousands of times, and many patterns begin with."""
+ENDS = ("\\", "1" * 401, "1" * 401 + "\\", "[{" * 150 + "\\", "]", ")")
+
 
 @dataclass(frozen=True)
 class Target:
@@ -172,6 +202,8 @@ CHATGPT = {
 }
 CLAUDE = {"uuid": "u", "chat_messages": [{"uuid": "m", "sender": "human", "text": "hi", "created_at": "2026-03-01"}]}
 RPC = '{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "recall", "arguments": {"query": "tea"}}}'
+QUOTES = '"' + '\\"' * 9_500 + "1" * 401
+"""A string without an end."""
 WHERE = {
     "type": ["semantic"], "source": "chat", "speaker": ["Ann"], "after": "2026-01-01T00:00:00Z", "before": "2027-01-01T00:00:00Z",
     "min_importance": 0.1, "max_importance": 0.9, "metadata": {"topic": {"in": ["a", 1]}, "year": {"gte": 2024, "lt": 2030}},
@@ -209,7 +241,7 @@ TARGETS: dict[str, Target] = {
     "OpenAI messages": Target(_openai, [OPENAI]),
     "Anthropic messages": Target(_anthropic, [ANTHROPIC]),
     "messages": Target(_messages, [PLAIN]),
-    "JSON bodies and JSON-RPC": Target(_json_rpc, [RPC]),
+    "JSON bodies and JSON-RPC": Target(_json_rpc, [RPC, QUOTES]),
     "JSON values": Target(lambda value: decode_json(json.dumps(copy_json(value))), [WHERE, OPENAI]),
     "answers of models": Target(find_items, ['Sure: ```json\n{"items": [{"text": "a", "quote": "b"}]}\n```', RPC]),
     "database URLs": Target(path_from_url, ["sqlite:///memories.db", "sqlite://", "postgresql://u:p@host/db", "m.db"]),
@@ -250,11 +282,10 @@ def mutate_text(text: str, rng: random.Random) -> str:
 
 
 def _repeated(text: str, rng: random.Random) -> str:
-    """Return a few characters of the text, or some tokens, until a pattern that begins again at each is far too slow."""
-    part = (
-        text[: rng.randint(1, 12)] if text and rng.random() < 0.5 else "".join(rng.choices(TOKENS, k=rng.randint(1, 3)))
-    )
-    return part * (15_000 // len(part) + 1) + rng.choice(["", "", rng.choice(TOKENS) * rng.choice([1, 400])])
+    """Return a short part many times, until a pattern that begins again at each is far too slow."""
+    some = text[: rng.randint(1, 12)] or "".join(rng.choices(TOKENS, k=2))
+    part = rng.choice([*PARTS, some]) if rng.random() < 0.7 else "".join(rng.choices([some, *PARTS, *TOKENS], k=2))
+    return part * (18_500 // len(part) + 1) + rng.choice(["", "x", *ENDS])
 
 
 def mutate_value(value: Any, rng: random.Random) -> Any:

@@ -59,7 +59,7 @@ def find_by_words(
     found: list[Hit] = []
     for rank, row in enumerate(tx.execute(query.limit(limit)), start=1):
         share = row[-1] / len(has_term)
-        found.append(Hit(memory_from_row(row[:-1]), share, (ArmScore("lexical", rank, share, share),)))
+        found.append(Hit(memory_from_row(row[:-1], scope), share, (ArmScore("lexical", rank, share, share),)))
     return found
 
 
@@ -161,7 +161,7 @@ def _memories_of(tx: ReadTransaction, scope: Scope, numbers: Sequence[int]) -> d
     for part in chunked(list(numbers)):
         query = SELECT_MEMORY.add_columns(_M.message_seq).where(_M.message_seq.in_(part), *in_scope(scope))
         for row in tx.execute(query.order_by(_M.id)):
-            found[row[-1]].append(memory_from_row(row[:-1]))
+            found[row[-1]].append(memory_from_row(row[:-1], scope))
     return found
 
 

@@ -369,7 +369,7 @@ _SHAPES: Final = {
 def claims_in_scope(tx: ReadTransaction, scope: Scope, at: datetime) -> list[StoredClaim]:
     """Return the claims of all memories of a scope that take part in recall at a time, ended ones included."""
     visible = (_M.archived_at.is_(None), _M.quarantined_at.is_(None), not_expired(at))
-    return [_stored_claim(row) for row in tx.execute(_SELECT_STORED.where(*in_scope(scope), *visible))]
+    return [_stored_claim(row, scope) for row in tx.execute(_SELECT_STORED.where(*in_scope(scope), *visible))]
 
 
 def slots_of(tx: ReadTransaction, scope: Scope, ids: Sequence[int]) -> set[bytes]:
@@ -399,5 +399,5 @@ def name_enders(tx: Transaction, named: Mapping[int, Ends]) -> None:
         write_notes(tx, memory_id, {**memory.notes, CLAIMS: [*known]})
 
 
-def _stored_claim(row: Row) -> StoredClaim:
-    return StoredClaim(memory_from_row(row), row[-2], row[-1])
+def _stored_claim(row: Row, scope: Scope | None = None) -> StoredClaim:
+    return StoredClaim(memory_from_row(row, scope), row[-2], row[-1])

@@ -200,7 +200,7 @@ def read_memory(tx: ReadTransaction, memory_id: int) -> Memory:
 def read_memories(tx: ReadTransaction, scope: Scope, ids: Sequence[int]) -> list[Memory]:
     """Return those of the memories that the scope has."""
     query = select(*MEMORY_COLUMNS).where(_M.id.in_(ids), *in_scope(scope)).order_by(_M.id)
-    return [memory_from_row(row) for row in tx.execute(query)]
+    return [memory_from_row(row, scope) for row in tx.execute(query)]
 
 
 def unlink(tx: Transaction, pairs: Collection[tuple[int, int]], kind: str) -> None:

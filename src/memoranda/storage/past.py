@@ -72,7 +72,7 @@ def reworded_since(tx: ReadTransaction, scope: Scope, known_at: datetime) -> lis
     changed = exists().where(_R.memory_id == _M.id, _R.changed_at > to_micros(known_at), _R.content != _M.content)
     visible = (_M.archived_at.is_(None), _M.quarantined_at.is_(None), _M.recorded_at <= to_micros(known_at))
     rows = tx.execute(SELECT_MEMORY.where(*in_scope(scope), *visible, changed).order_by(_M.id))
-    found = [memory_from_row(row) for row in rows]
+    found = [memory_from_row(row, scope) for row in rows]
     then = as_known_at(tx, found, known_at)
     return [past for past, memory in zip(then, found, strict=True) if past.content != memory.content]
 

@@ -39,7 +39,7 @@ def get_memories(tx: ReadTransaction, scope: Scope, ids: Sequence[int]) -> list[
     found: dict[int, Memory] = {}
     for part in chunked(ids):
         rows = tx.execute(SELECT_MEMORY.where(_M.id.in_(part), *in_scope(scope)))
-        found.update((row[0], memory_from_row(row)) for row in rows)
+        found.update((row[0], memory_from_row(row, scope)) for row in rows)
     return [found.get(memory_id) for memory_id in ids]
 
 
@@ -83,7 +83,7 @@ def find_memories(
     elif after:
         conditions = (_M.id < after, *conditions)
     query = SELECT_MEMORY.where(*conditions).order_by(_M.id.desc() if newest_first else _M.id)
-    return [memory_from_row(row) for row in tx.execute(query.limit(limit))]
+    return [memory_from_row(row, scope) for row in tx.execute(query.limit(limit))]
 
 
 def scan_conditions(tx: ReadTransaction, scope: Scope) -> list[ColumnElement[bool]]:
@@ -206,7 +206,7 @@ def matching_ids(tx: ReadTransaction, scope: Scope, where: Filter, memory_id: in
 def memory_by_key(tx: ReadTransaction, scope: Scope, key: str) -> Memory | None:
     """Return the memory saved under a key by exactly this agent, user and session."""
     row = tx.execute(SELECT_MEMORY.where(_M.key == key, *owner_conditions(scope))).first()
-    return None if row is None else memory_from_row(row)
+    return None if row is None else memory_from_row(row, scope)
 
 
 def changed_memories(

@@ -127,8 +127,25 @@ def index_conditions() -> list[ColumnElement[bool]]:
     return [_M.content != "", _M.archived_at.is_(None), _M.quarantined_at.is_(None), ~only_repeats]
 
 
-def memory_from_row(row: Sequence[Any]) -> Memory:
-    """Return the `Memory` in a row of `SELECT_MEMORY`; `Incompatible` when the row is not what was written."""
+def check_owner(is_owner: bool, what: str) -> None:
+    """Raise `Incompatible` when a row that was asked for by its owner turns out to be of another one."""
+    if not is_owner:
+        raise Incompatible(f"an index of the database is damaged (it gives {what} to another owner): run repair")
+
+
+def check_row(row: Mapping[str, Any], scope: Scope, what: str) -> None:
+    """Raise `Incompatible` when a row by the names of its columns is not of this scope."""
+    check_owner(all(row[column] == name for column, name in scope_columns(scope).items()), what)
+
+
+def memory_from_row(row: Sequence[Any], scope: Scope | None = None) -> Memory:
+    """Return the `Memory` in a row of `SELECT_MEMORY`; `Incompatible` when the row is not what was written.
+
+    With the scope it was asked for, that is also checked in the row itself: a database finds rows by its indexes, and
+    trusts them. One flipped bit in the middle of one made SQLite return the memories of another user.
+    """
+    if scope is not None:
+        check_owner(_is_of(row, scope), f"memory {row[0]}")
     try:
         memory = _build_memory(row)
         is_intact = content_hash(memory.content) == row[22]
@@ -137,6 +154,15 @@ def memory_from_row(row: Sequence[Any]) -> Memory:
     if not is_intact:
         raise Incompatible(f"memory {row[0]} is damaged (its text is not what was written): restore a backup")
     return memory
+
+
+def _is_of(row: Sequence[Any], scope: Scope) -> bool:
+    return (
+        row[6] == scope.tenant
+        and (scope.user is ANY or row[8] == (scope.user or ""))
+        and (scope.agent is None or row[7] == scope.agent)
+        and (scope.session is None or row[9] == scope.session)
+    )
 
 
 def _build_memory(row: Sequence[Any]) -> Memory:

@@ -271,7 +271,7 @@ def _replace_row(tx: Transaction, change: Edit) -> Outcome:
     row = tx.execute(SELECT_MEMORY.where(memories.c.id == change.id, *in_scope(scope))).first()
     if row is None:
         raise no_memory(scope, change.id)
-    known = memory_from_row(row)
+    known = memory_from_row(row, scope)
     if known.version != change.version:
         raise version_conflict(known, change.version)
     lifecycle.keep_revision(tx, change.id)

@@ -31,7 +31,7 @@ from memoranda.storage.claims import ENDED_BY, index_claims, map_enders, without
 from memoranda.storage.compression import open_export_to_write
 from memoranda.storage.errors import translate_errors
 from memoranda.storage.lifecycle import drop_claims, show_reason
-from memoranda.storage.rows import from_micros, in_owners, scope_conditions, scope_of, to_json, to_micros
+from memoranda.storage.rows import check_row, from_micros, in_owners, scope_conditions, scope_of, to_json, to_micros
 from memoranda.storage.schema import associations, executions, lineage, memories, messages, revisions, sessions
 from memoranda.text.checks import check_unicode, clean_text
 from memoranda.text.terms import content_hash
@@ -465,6 +465,7 @@ def _records(tx: ReadTransaction, scope: Scope) -> Iterator[dict[str, JSON]]:
     for kind, table in TABLES.items():
         key = next(iter(table.primary_key.columns))
         for row in _stream(tx, table, scope_conditions(table, scope), [key]):
+            check_row(row, scope, f"{kind} {row[key.name]}")
             yield to_record(kind, row)
     ids = select(memories.c.id).where(*scope_conditions(memories, scope))
     for kind, (table, id_columns) in LINKS.items():

@@ -262,7 +262,7 @@ def read_memories(fetch: Fetch, scope: Scope, ids: Sequence[int]) -> list[Memory
     columns = scope_columns(scope)
     # The ids are one parameter, so that the statement is the same, and prepared, however many there are.
     rows = fetch(_select_by_ids(tuple(columns)), [*columns.values(), to_json(list(ids))])
-    found = {row[0]: memory_from_row(row) for row in rows}
+    found = {row[0]: memory_from_row(row, scope) for row in rows}
     return [found.get(memory_id) for memory_id in ids]
 
 
