@@ -20,6 +20,11 @@ def test_no_module_has_more_than_500_lines() -> None:
     assert long == {}
 
 
+def test_no_file_of_an_integration_has_200_lines() -> None:
+    files = (SOURCE / "integrations").rglob("*.py")
+    assert {file.name: count for file in files if (count := len(file.read_text("utf-8").splitlines())) >= 200} == {}
+
+
 def test_each_class_name_names_one_class() -> None:
     files: dict[str, list[str]] = defaultdict(list)
     for file in SOURCE.rglob("*.py"):
