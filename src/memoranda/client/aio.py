@@ -18,7 +18,7 @@ from memoranda.client import manager, requests, sessions
 from memoranda.client.transport import AsyncHttpTransport, async_calls, async_method
 from memoranda.closing import AsyncClosing
 from memoranda.errors import NotFound
-from memoranda.results import ExportReport, ImportReport
+from memoranda.results.transfer import ExportReport, ImportReport
 from memoranda.types import ANY, JSON, AnyUser, ArmScore, Memory, Progress, Recall
 from memoranda.validation import check_integer
 

@@ -31,11 +31,11 @@ from memoranda.client.transport import HttpTransport, sync_calls, sync_method
 from memoranda.closing import Closing
 from memoranda.conversation.conversations import ConversationCache
 from memoranda.conversation.memory import ConversationMemory
-from memoranda.encryption import EncryptionKey, make_key
 from memoranda.errors import InvalidInput, NotFound, Unavailable
 from memoranda.files import atomic_replace, open_to_read, open_to_write
 from memoranda.messages.message import Message
-from memoranda.results import ExportReport, ImportReport
+from memoranda.results.transfer import ExportReport, ImportReport
+from memoranda.security.encryption import EncryptionKey, make_key
 from memoranda.types import ANY, AnyUser, ArmScore, Memory, Progress, Recall
 from memoranda.validation import check_integer
 

@@ -14,7 +14,7 @@ from memoranda.client.manager import MemoryManager
 from memoranda.client.responses import parse_list
 from memoranda.errors import Closed, MemorandaError, NotFound
 from memoranda.messages.message import vendor_text
-from memoranda.results import SessionMessage, SessionSummary
+from memoranda.results.workflows import SessionMessage, SessionSummary
 from memoranda.sessions.context import SessionContext as Embedded
 from memoranda.sessions.context import list_interactions
 from memoranda.types import JSON
