@@ -17,6 +17,7 @@ try:
     from langchain_core.documents import Document
     from langchain_core.retrievers import BaseRetriever
     from langchain_core.stores import ByteStore
+    from pydantic import PrivateAttr
 except ModuleNotFoundError as error:
     raise MissingExtra("the LangChain adapter", "langchain") from error
 
@@ -31,16 +32,25 @@ class MemorandaRetriever(BaseRetriever):
     limit: int = 10
     min_score: float | None = None
 
-    def __init__(self, **fields: Any) -> None:
-        memory = fields.get("memory")
-        if isinstance(memory, aio.MemoryManager | str | PathLike):
-            memory = fields["memory"] = open_source(memory)[0]
+    _owns_memory: bool = PrivateAttr(default=False)
+
+    def __init__(self, memory: Any = None, **fields: Any) -> None:
+        """Create a retriever over a manager, or the path or URL of a database; the default database when None."""
+        is_owned = False
+        if memory is None or isinstance(memory, aio.MemoryManager | str | PathLike):
+            memory, is_owned = open_source(memory)
         recall = getattr(memory, "recall", None)
         if not callable(recall) or iscoroutinefunction(recall):
             raise InvalidType(
                 f"memory must be a MemoryManager, not {type(memory).__name__}: write memory=MemoryManager(...)"
             )
-        super().__init__(**fields)
+        super().__init__(memory=memory, **fields)
+        self._owns_memory = is_owned
+
+    def close(self) -> None:
+        """Close the manager if it was opened here."""
+        if self._owns_memory:
+            self.memory.close()
 
     def _get_relevant_documents(
         self,

@@ -7,7 +7,7 @@ import pytest
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
-from memoranda import EmbeddingModel, InvalidInput, InvalidType, MemoryManager
+from memoranda import Closed, EmbeddingModel, InvalidInput, InvalidType, MemoryManager
 from memoranda.integrations import managers
 from memoranda.integrations.langchain import MemorandaByteStore, MemorandaRetriever, MemorandaVectorStore
 from memoranda.testing.fakes import HashEmbedder
@@ -55,7 +55,7 @@ def test_wrong_filter_or_memory_is_an_error_that_says_what_to_give(memory: Memor
             store.similarity_search("tea", filter=wrong)  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match="is no field"):
         store.similarity_search("tea", filter={"$or": [{"year": 1}]})
-    for other in (5, None):
+    for other in (5, {}):
         with pytest.raises(InvalidType, match="memory must be a MemoryManager"):
             MemorandaRetriever(memory=other)
 
@@ -150,3 +150,15 @@ def test_documents_are_found_by_a_vector(static_memory: MemoryManager) -> None:
     for wrong in ([1.0, 2.0], [], [float("nan")] * len(vector), [0.0] * len(vector)):
         with pytest.raises(InvalidInput, match="vector"):
             store.similarity_search_by_vector(wrong)
+
+
+def test_retriever_opens_and_closes_the_database_of_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMORY_DB_URL", f"sqlite:///{tmp_path / 'settings.db'}")
+    for source in (tmp_path / "own.db", None):
+        retriever = MemorandaRetriever(source, user="ann")
+        retriever.memory.remember("Green tea is what I drink", user="ann")
+        assert [each.page_content for each in retriever.invoke("tea")] == ["Green tea is what I drink"]
+        retriever.close()
+        with pytest.raises(Closed):
+            retriever.invoke("tea")
+    assert {file.name for file in tmp_path.glob("*.db")} == {"own.db", "settings.db"}
