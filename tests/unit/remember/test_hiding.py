@@ -116,6 +116,8 @@ def test_change_of_a_circumstance_hides_nothing(manager: MemoryManager, older: s
         ("My car is a Golf.", "My car is Tom's now."),
         ("My manager is Sarah.", "My manager is Happy now."),
         ("My partner is Kim.", "My partner is now CEO."),
+        ("My partner is Kim.", "My partner is now Mr Universe."),
+        ("My sister is Kim.", "My sister is now Queen of the Castle."),
         ("My landlord is Mr Roth.", "My landlord is now Selling the house."),
         ("Our mascot is Otto.", "Our mascot is now Famous."),
         ("I work at Siemens.", "I was let go early today."),
