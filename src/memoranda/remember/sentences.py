@@ -77,6 +77,10 @@ _IT: Final = re.compile(r"\bit\b", re.I)
 _ASKS_YOU: Final = re.compile(
     r"\W*(?:(?:so|and|ok|okay|hey|hi|please)\b\W*)*(?:can|could|will|would|may|shall|do|are) (?:you|we|i)\b", re.I
 )
+_ASKS_PLAINLY: Final = re.compile(
+    r"\W*(?:(?:so|and|but|ok|okay|hey|hi|well)\b\W*)*(?:what|where|when|who|whose|which|why|how|is|are|am|was|were|do|does|did|has|have|should)\b",
+    re.I,
+)
 _OWN_TEXT: Final = re.compile(r":\s*\S|[\"“«„]|\n")
 _LONGEST: Final = 300
 """A longer message says itself what it is about."""
@@ -112,7 +116,8 @@ def _waits(sentence: str) -> bool:
     if is_small_talk(sentence):
         return False
     if _asks(sentence):
-        return bool(_AHEAD.search(sentence) or _IT.search(sentence) or _ASKS_YOU.match(sentence))
+        pointing = _AHEAD.search(sentence) or _IT.search(sentence) or _ASKS_YOU.match(sentence)
+        return pointing is not None or _ASKS_PLAINLY.match(sentence) is None
     if _AHEAD.search(sentence) or _ADDRESSED.match(sentence) or _INTENDS.search(sentence):
         return True
     return not (is_statement(sentence) or _makes_claim(sentence))

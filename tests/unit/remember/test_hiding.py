@@ -420,6 +420,7 @@ def tell(manager: MemoryManager, hours: float, text: str, role: str = "user") ->
         "Shorten this, please.",
         "Two truths and a lie.",
         "Could you look over a text of mine?",
+        "Ready for my poem?",
         "You are the landlord.",
     ],
 )
