@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from memoranda import ANY
-from memoranda.compression import open_export_to_read
 from memoranda.errors import MemorandaError
 from memoranda.records import Record
-from memoranda.results import ExecutionPage
+from memoranda.results.workflows import ExecutionPage
+from memoranda.storage.compression import open_export_to_read
 from memoranda.testing.fakes import CONFUSABLE_NAMES
 from memoranda.types import Recall
 
@@ -167,6 +167,7 @@ REFUSED: Final[dict[str, Ask]] = {
     "why": lambda q: q.manager.why(q.aim.recall_id, q.id, **q.names),
     "update": lambda q: q.manager.update(q.id, "taken", **q.names),
     "delete": lambda q: q.manager.delete(q.id, **q.names),
+    "delete_memory": lambda q: q.manager.delete_memory(q.id, **q.names),
     "discard": lambda q: q.manager.discard(q.id, **q.names),
     "release": lambda q: q.manager.release(q.id, **q.names),
     "quarantine": lambda q: q.manager.quarantine(q.id, **q.names),

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from memoranda.index.base import TextIndex, VectorIndex
 from memoranda.index.partition import UNNAMED, Partition, Timeline
 from memoranda.recall.query import ParsedQuery, RecallQuery
-from memoranda.text import ENDS_WITH_QUESTION, query_terms, sentence_spans, terms
+from memoranda.text.sentences import sentence_spans
+from memoranda.text.terms import ENDS_WITH_QUESTION, query_terms, terms
 from memoranda.types import FloatArray, IntArray
 
 DENSE_WEIGHT = 0.7
@@ -40,7 +41,7 @@ _LEAD_IN = re.compile(
     re.I,
 )
 _CONTRACTED = re.compile(r"\b(who|what|where|when|which|why|how)['’]s\b", re.I)
-_AGAIN = re.compile(r"[\s,]+(?:again|please|then|now)\s*\?*\s*$", re.I)
+_AGAIN = re.compile(r"(?<![\s,])[\s,]+(?:again|please|then|now)\s*(?:\?+\s*)?$", re.I)
 _ASKING = frozenset(query_terms("know tell remind remember"))
 """Words of what leads to a question: "can you tell me", "do you know"."""
 _SAME_WORDS = {"could": "can", "would": "will", "might": "may", "an": "a", "the": "a"}

@@ -11,11 +11,11 @@ from memoranda.messages.message import Message
 from memoranda.remember.base import Presented, Utterance
 from memoranda.remember.gate import DialogueContext, question_in
 from memoranda.remember.role_play import is_in_play, is_played
-from memoranda.remember.sentences import waits_for_text
+from memoranda.remember.sentence_kinds import waits_for_text
 from memoranda.storage.base import Store
 from memoranda.storage.changes import StoredMessage
 from memoranda.storage.message_log import read_last_messages
-from memoranda.text import first_words
+from memoranda.text.sentences import first_words
 from memoranda.types import Scope
 
 _ANSWER_WORDS: Final = 4

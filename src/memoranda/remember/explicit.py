@@ -12,8 +12,8 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from memoranda.remember.lexicon import CHILDREN, PARTNERS, RELATIVES
-from memoranda.remember.sentences import REPORT_OPENING, is_small_talk
-from memoranda.text import Span, sentence_spans
+from memoranda.remember.sentence_kinds import REPORT_OPENING, is_small_talk
+from memoranda.text.sentences import Span, sentence_spans
 
 # The longer ones first: what was matched is not tried again, so that a long text takes no longer than its length.
 _BESIDE: Final = re.compile(

@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Protocol
 
-from memoranda.caches import clear_text_caches
 from memoranda.embedding.vectors import Vectors
 from memoranda.errors import InvalidInput
-from memoranda.redaction import default_redactor, redact_secrets
 from memoranda.remember.new_memory import WriteOptions, from_text
 from memoranda.remember.quarantine import hold, screen
-from memoranda.results import CleanedMemory, CleanupReport
-from memoranda.shown_ids import show_id
+from memoranda.results.maintenance import CleanedMemory, CleanupReport
+from memoranda.security.id_cipher import show_id
+from memoranda.security.redaction import default_redactor, redact_secrets
 from memoranda.storage.base import Store, TurnStore
 from memoranda.storage.changes import Change, Edit, Link, NewMemory, Release, Remove, no_memory, version_conflict
 from memoranda.storage.past import TimeView, as_known_at
 from memoranda.storage.read import find_memories, memory_by_key, related_memories, walk
 from memoranda.storage.write import MemoryWrite, retry_on_conflict
-from memoranda.text import content_hash, lexical_keys
-from memoranda.text_checks import clean_text
+from memoranda.text.cache import clear_text_caches
+from memoranda.text.checks import clean_text
+from memoranda.text.terms import content_hash, lexical_keys
 from memoranda.types import JSON, Association, Clock, Filter, Memory, MemoryType, Outcome, Progress, Related, Scope
 from memoranda.validation import MAX_LIMIT, check_integer
 
@@ -228,12 +228,12 @@ class Memories:
             lambda tx: related_memories(tx, scope, memory_id, kind, levels, now), tenant=scope.tenant
         )
 
-    def cleanup(self, scope: Scope, max_age: timedelta, min_importance: float, dry_run: bool) -> CleanupReport:
-        """Remove memories older than `max_age` with an importance below the minimum."""
+    def cleanup(self, scope: Scope, filters: Filter, max_age: timedelta, dry_run: bool) -> CleanupReport:
+        """Remove memories older than `max_age` whose importance is below the `max_importance` of the filters."""
         now, examined, old = self._clock(), 0, list[CleanedMemory]()
-        for memory in walk(self._store, scope, Filter(max_importance=min_importance, quarantined=False)):
+        for memory in walk(self._store, scope, replace(filters, quarantined=False)):
             examined += 1
-            if memory.recorded_at < now - max_age and memory.importance < min_importance:
+            if memory.recorded_at < now - max_age and memory.importance < (filters.max_importance or 0.0):
                 reason = f"{(now - memory.recorded_at).days} days old, importance {memory.importance:g}"
                 old.append(CleanedMemory(memory.id, memory.content, reason))
         if old and not dry_run:

@@ -17,11 +17,11 @@ from itertools import islice
 from math import fsum
 from typing import Any, Final
 
-from memoranda.caches import text_cache
-from memoranda.lookalikes import find_hidden, fold_lookalikes
 from memoranda.remember.poison_ideas import may_hold_idea, read_features
 from memoranda.remember.poison_readings import decode, rewrite
 from memoranda.remember.poison_rules import Channel, weigh_rules
+from memoranda.security.lookalikes import find_hidden, fold_lookalikes
+from memoranda.text.cache import text_cache
 
 SUSPICIOUS: Final = 1.0
 WINDOW: Final = 3

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 
 from memoranda.errors import Closed, InvalidInput, InvalidType, MemorandaError
 from memoranda.messages.message import Message, VendorMessage, check_role, vendor_text
-from memoranda.results import SessionMessage, SessionSummary
+from memoranda.results.workflows import SessionMessage, SessionSummary
 from memoranda.sessions.base import is_short_term
 from memoranda.sessions.workflow_state import (
     EXECUTION,
@@ -27,7 +27,7 @@ from memoranda.sessions.workflow_state import (
     find_open,
     summarize_sessions,
 )
-from memoranda.text_checks import clean_text
+from memoranda.text.checks import clean_text
 from memoranda.types import JSON, Clock, MemoryType
 from memoranda.validation import (
     check_integer,
@@ -271,6 +271,18 @@ class SessionContext:
                         self._state.leave(whole, clean_up=self.auto_cleanup)
                 self._final = summary
             return self._final
+
+    def cleanup(self) -> bool:
+        """Delete the messages and short-term values of the workflow and return True; its other sessions end.
+
+        A session that has not ended goes on, empty.
+        """
+        with self._lock:
+            goes_on = self.is_active
+            self._sessions.clear(self.workflow_id)
+            if goes_on:
+                self._state.join(self._record)
+        return True
 
     def _log_if_abandoned(self) -> bool:
         """Return whether the session is no longer open; if it was never ended, store what is known of it."""

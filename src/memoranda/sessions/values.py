@@ -13,9 +13,9 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
+from memoranda.closing import Closing
 from memoranda.errors import Closed, InvalidInput, Unavailable
 from memoranda.items.base import KEY_PREFIX
 from memoranda.sessions.base import (
@@ -29,7 +29,7 @@ from memoranda.sessions.base import (
     with_plain_keys,
 )
 from memoranda.settings import MemoryConfig
-from memoranda.text_checks import clean_text
+from memoranda.text.checks import clean_text
 from memoranda.types import JSON, Clock, MemoryType, utc_now
 from memoranda.validation import check_ttl, copy_json, decode_json, encode_json, make_scope
 
@@ -51,7 +51,7 @@ class _StoredValue:
     expires: datetime
 
 
-class InMemoryBackend:
+class InMemoryBackend(Closing):
     """A `ValueStore` in a dictionary: fast, shared by threads but not by processes."""
 
     def __init__(
@@ -129,12 +129,6 @@ class InMemoryBackend:
             self._names_by_path.clear()
             self._expiries.clear()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.close()
-
     def _drop_expired(self) -> datetime:
         """Drop expired entries, at O(log n) each, so that other code sees live ones only; return the time."""
         if self._closed:
@@ -206,8 +200,8 @@ class Values:
         if is_short_term(kind, ttl):
             self._short_term().set(Namespace(self._tenant, agent=agent), {key: value}, ttl=ttl)
             return True
-        from memoranda.redaction import redact_value
         from memoranda.remember.new_memory import check_options, value_to_text
+        from memoranda.security.redaction import redact_value
 
         # Short-term values are what a running agent works with, and expire; these are kept and recalled.
         name = clean_text(key, "key")

@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 
 from sqlalchemy import ColumnElement, bindparam, delete, func, select, true, update
 
-from memoranda.recalls import AffectedRecall
+from memoranda.results.recall import AffectedRecall
 from memoranda.storage.base import ReadTransaction, Transaction, chunked
 from memoranda.storage.meta import get_meta, set_meta
 from memoranda.storage.rows import from_micros

@@ -16,10 +16,10 @@ from typing import Any, TypeVar
 from sqlalchemy import make_url, text
 from sqlalchemy.exc import ArgumentError
 
-from memoranda.encryption import EncryptionKey, random_key
 from memoranda.errors import Incompatible, InvalidInput, InvalidType
 from memoranda.fork_safety import register_fork_handler
-from memoranda.results import Backup
+from memoranda.results.transfer import Backup
+from memoranda.security.encryption import EncryptionKey, random_key
 from memoranda.storage import meta, migrations
 from memoranda.storage.base import (
     Durability,
@@ -58,8 +58,8 @@ from memoranda.storage.sqlite.transaction import (
     read_state,
     read_vectors,
 )
-from memoranda.text import TERMS_VERSION
-from memoranda.text_checks import clean_text
+from memoranda.text.checks import clean_text
+from memoranda.text.terms import TERMS_VERSION
 from memoranda.types import Clock, IntArray, Memory, Progress, Scope, utc_now
 from memoranda.validation import check_clock
 
@@ -346,7 +346,7 @@ def open_sqlite(
     clock: Clock = utc_now,
     key: EncryptionKey | None = None,
 ) -> SQLiteStore:
-    """Open `sqlite:///file.db` or a path; `sqlite://` is a private file that is deleted at `close()`."""
+    """Open `sqlite:///file.db` or a path; `sqlite://` or `:memory:` is a private file, deleted at `close()`."""
     path = url if isinstance(url, Path) else path_from_url(url)
     if path is not None:
         return SQLiteStore(path, driver=driver, durability=durability, clock=clock, key=key)
@@ -362,7 +362,7 @@ def path_from_url(url: str) -> Path | None:
     if "://" not in url:
         if url.startswith(("sqlite:", "file:")):
             raise InvalidInput(f"{url!r} is not a database URL: {_EXAMPLE}")
-        return Path(url)
+        return None if url == ":memory:" else Path(url)
     try:
         parsed = make_url(url)
     except (ArgumentError, ValueError) as error:  # a port that is no number is a ValueError
