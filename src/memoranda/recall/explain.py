@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 from datetime import datetime
 from functools import partial
+from itertools import pairwise
 from math import exp
 from typing import TYPE_CHECKING
 
@@ -20,9 +21,11 @@ from memoranda.recall.query import ROLES, ParsedQuery, RecallQuery
 from memoranda.recall.rank import Ranking, to_scores
 from memoranda.results.recall import Replay, Why, WhyNot, WhyNotStep
 from memoranda.security.id_cipher import show_id
-from memoranda.storage.claims import claims_in
+from memoranda.storage.claims import claims_in, fold
 from memoranda.storage.lifecycle import read_archive_reason, read_lineage
 from memoranda.storage.read import matching_ids
+from memoranda.text.sentences import words_of
+from memoranda.text.terms import query_terms
 from memoranda.types import EVERYTHING, ArmScore, Explanation, Filter, Hit, IntArray, Memory, Recall, Scope
 
 if TYPE_CHECKING:
@@ -232,14 +235,32 @@ def _date(moment: datetime | None) -> str:
     return "" if moment is None else f"{moment:%Y-%m-%d %H:%M}"
 
 
-_WEIGHTS = {"top": 0.25, "meaning": 3.0, "words": 2.0, "other_speaker": -1.5}
+_WEIGHTS = {"top": 0.25, "meaning": 3.0, "words": 2.0, "other_speaker": -1.5, "fact": 2.5}
 """Fitted on LoCoMo (questions about the wrong person, and about what only another conversation mentions), rounded, and
 checked on LongMemEval: see docs/benchmarks.md."""
 _BIAS = -3.5
 
 
+_ASKED_BY = {
+    "city": "live living reside home",
+    "employer": "work working job company",
+    "occupation": "job profession work",
+    "age": "old",
+    "name": "called",
+    "partner": "married dating",
+    "allergic to": "allergy allergies",
+}
+"""Words by which a question asks for an attribute, besides its name."""
+_SELF = frozenset(("i", "we", "user"))
+
+
 def answer_signals(
-    ranking: Ranking, speakers: tuple[str, ...], allowed: NDArray[np.bool_] | None = None
+    ranking: Ranking,
+    speakers: tuple[str, ...],
+    allowed: NDArray[np.bool_] | None = None,
+    *,
+    question: str = "",
+    best_hit: Memory | None = None,
 ) -> dict[str, float]:
     """Return the inputs of `answerable`; empty when there is no memory to answer from."""
     rows = np.arange(len(ranking.candidates)) if allowed is None else np.flatnonzero(allowed)
@@ -253,7 +274,25 @@ def answer_signals(
         "meaning": float(raw["dense"][best]) if "dense" in raw else 0.0,
         "words": float(raw["lexical"][rows].max()),
         "other_speaker": _lead_of_other_speakers(ranking, rows) if names_one_person else 0.0,
+        "fact": float(best_hit is not None and _holds_asked_fact(best_hit, question)),
     }
+
+
+def _holds_asked_fact(memory: Memory, question: str) -> bool:
+    """Return whether a memory holds the value of a slot that a question asks for: "Where do I live?"."""
+    words = [word.casefold() for word in words_of(question)]
+    owned = {word for owner, word in pairwise(words) if owner in ("my", "our")}
+    own = {fold(memory.speaker or ""), fold(str(memory.user)), "user"}
+    for claim in claims_in(memory.notes) if memory.valid_to is None else ():
+        named = set(query_terms(claim.attribute))
+        others = set(query_terms(_ASKED_BY.get(claim.attribute, "")))
+        asked = set(query_terms(question))
+        if claim.valid_to is not None or not (named <= asked or others & asked):
+            continue
+        about_self = not _SELF.isdisjoint(words) or not (named | others).isdisjoint(query_terms(" ".join(owned)))
+        if (about_self and fold(claim.subject) in own) or fold(claim.subject) in fold(question):
+            return True
+    return False
 
 
 def answerable(signals: dict[str, float]) -> float:

@@ -144,7 +144,8 @@ class RecallPipeline:
         hits = self._add_later(query, parsed, ranking, allowed, hits)
         hits = self._as_known(query, hits)
         self._accesses.record(hit.id for hit in hits)
-        signals = answer_signals(ranking, parsed.speakers, allowed)
+        best = hits[0].memory if hits else None
+        signals = answer_signals(ranking, parsed.speakers, allowed, question=query.text, best_hit=best)
         return Recall(
             hits=hits,
             id=uuid.uuid4().hex,

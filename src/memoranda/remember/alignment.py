@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Final
 
 from memoranda.remember.clauses import Clause, find_clauses
-from memoranda.remember.explicit import stands_alone
+from memoranda.remember.explicit import is_plain_report
 from memoranda.remember.lexicon import ANYBODY, NOW
 from memoranda.remember.values import is_adjective, length_of_value, read_value
 from memoranda.storage.claims import Claim, Operation
@@ -106,7 +106,7 @@ def align(
         for old in olds:
             pair = _compare(old, new)
             if pair is not None:
-                if ANYBODY.match(new.clause.text) or not stands_alone(newer, pair.new_span, pair.new_value, ()):
+                if ANYBODY.match(new.clause.text) or not is_plain_report(newer, pair.new_span, pair.new_value, ()):
                     pair = replace(pair, operation="state")
                 found.append(_to_alignment(pair, subject, said_at, trust))
                 break

@@ -257,6 +257,8 @@ _THINGS = (
     _one("{what}", r"(?:~whose )?~noun (?:is|are|'s|has to be|equals|runs on|runs|uses|costs|starts at|starts on|weighs|lives in|works at|works for|takes place on|takes place in|belongs to|goes to|reports to|sits in|points to) ~value"),
     _one("{what}", r"(?P<whose>)~noun: (?:now )?~value"),
 )  # fmt: skip
+ABOUT_PEOPLE: Final = frozenset(each.attribute for each in (*_PEOPLE, *_HOME, *_WORK, *_HEALTH)) - {"studies"}
+"""Attributes that only a person has, and whose values have one shape."""
 PATTERNS: Final = (*_PEOPLE, *_HOME, *_WORK, *_LIKES, *_HEALTH, *_CHANGES, *_HABITS, *_PLANS, *_THINGS)
 
 

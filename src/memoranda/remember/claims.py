@@ -14,11 +14,11 @@ from typing import Final
 
 from memoranda.dates.find import Mention
 from memoranda.remember.base import Utterance
-from memoranda.remember.claim_patterns import PARTS, PREVIOUS, ClaimPattern, possible_patterns
+from memoranda.remember.claim_patterns import ABOUT_PEOPLE, PARTS, PREVIOUS, ClaimPattern, possible_patterns
 from memoranda.remember.clauses import Clause, find_clauses
 from memoranda.remember.commitments import find_commitments
 from memoranda.remember.corrections import FIRST_PERSON, NOT_OLD, read_bare_correction, take_back
-from memoranda.remember.explicit import stands_alone
+from memoranda.remember.explicit import is_plain_report
 from memoranda.remember.lexicon import ANYBODY, NOW
 from memoranda.remember.values import (
     PREFERENCE,
@@ -37,7 +37,7 @@ from memoranda.remember.values import (
 from memoranda.storage.claims import ANY_ATTRIBUTE, Claim, Operation, fold, value_shape
 from memoranda.storage.supersession import names_value, relate
 from memoranda.text.places import is_place, is_region, looks_like_place
-from memoranda.text.sentences import Span
+from memoranda.text.sentences import Span, sentence_spans
 
 _MAX_TEXT: Final = 4_000
 """A longer text is a pasted document, whose "I" is not the speaker."""
@@ -113,15 +113,30 @@ def find_claims(utterance: Utterance, events: Sequence[Mention]) -> tuple[Claim,
 
 
 def _limit(claim: Claim, claims: Sequence[Claim], utterance: Utterance, events: Sequence[Mention]) -> Claim:
-    """Return a change that its sentence says something beside as a statement, which hides nothing."""
+    """Return a change that the message says something beside as a statement, which hides nothing."""
     if claim.operation in ("state", "event"):
         return claim
     offset = utterance.span[0]
-    spans = [*(each.span for each in claims), *(event.span for event in events)]
+    times = (event.span for event in events if event.kind != "until")  # "until May" takes from a change
+    beside = (each.span for each in claims if _is_understood(each) or _same_sentence(claim, each, utterance))
+    spans = [*beside, *times]
     others = [(first - offset, end - offset) for first, end in spans]
     span, contrasts = (claim.span[0] - offset, claim.span[1] - offset), claim.replaces is not None
-    alone = not utterance.presented and stands_alone(utterance.text, span, claim.value, others, contrasts=contrasts)
-    return claim if alone else replace(claim, operation="state")
+    plain = not utterance.presented and is_plain_report(utterance.text, span, claim.value, others, contrasts=contrasts)
+    return claim if plain else replace(claim, operation="state")
+
+
+def _same_sentence(change: Claim, claim: Claim, utterance: Utterance) -> bool:
+    """Return whether a claim about what somebody has is told with a change: "We sold the boat and bought a van"."""
+    first, last = sorted((change.span[0], claim.span[0]))
+    between = utterance.text[first - utterance.span[0] : last + 1 - utterance.span[0]]
+    return claim.attribute == "owns" and len(sentence_spans(between)) == 1
+
+
+def _is_understood(claim: Claim) -> bool:
+    """Return whether a claim beside a change can only be its speaker's own: "the hero is Luca" may be about a text."""
+    changes = claim.operation not in ("state", "event", "retract")
+    return changes or claim.attribute in ABOUT_PEOPLE or read_value(claim.value).kind in _MEASURES
 
 
 def _settle(claims: Sequence[Claim]) -> list[Claim]:

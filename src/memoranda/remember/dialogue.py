@@ -9,9 +9,9 @@ from typing import Final
 
 from memoranda.messages.message import Message
 from memoranda.remember.base import Presented, Utterance
-from memoranda.remember.frames import announces_text
 from memoranda.remember.gate import DialogueContext, question_in
 from memoranda.remember.role_play import is_in_play, is_played
+from memoranda.remember.sentence_kinds import waits_for_text
 from memoranda.storage.base import Store
 from memoranda.storage.changes import StoredMessage
 from memoranda.storage.message_log import read_last_messages
@@ -19,6 +19,8 @@ from memoranda.text.sentences import first_words
 from memoranda.types import Scope
 
 _ANSWER_WORDS: Final = 4
+_LONG_ANSWER: Final = 25
+"""How many words an answer has that does what was asked."""
 _ANSWERED_WITHIN: Final = timedelta(days=1)
 _BETWEEN: Final = 3
 """How far back the speaker's last message is: between two of one speaker are mostly one or two of others."""
@@ -37,7 +39,8 @@ def read_before(store: Store, first: Utterance, scope: Scope) -> DialogueContext
     last = store.read(lambda tx: read_last_messages(tx, scope, _READ_BEFORE), tenant=scope.tenant)
     last = [each for each in last if timedelta(0) <= first.said_at - each.said_at <= _ANSWERED_WITHIN]
     own = next((each for each in last[:_BETWEEN] if _same_speaker(each, message)), None)
-    announced = own is not None and announces_text(own.content or "")
+    between = last[: last.index(own)] if own is not None else []
+    announced = own is not None and _announces(own.content or "", [each.content or "" for each in between])
     is_answer = len(first_words(first.text, _ANSWER_WORDS + 1)) <= _ANSWER_WORDS
     return DialogueContext(
         question=question_in(last[0].content or "") if is_answer and last and last[0] is not own else "",
@@ -56,9 +59,18 @@ def follow_dialogue(
         announced = utterance.speaker == context.announced_by
         presented: Presented | None = "play" if context.in_play else "text" if announced else None
         yield replace(utterance, presented=presented), context
-        announced_by = None if announced else context.announced_by
-        announced_by = utterance.speaker if announces_text(utterance.text) else announced_by
+        announced_by = None if announced or _is_answer(utterance.text) else context.announced_by
+        announced_by = utterance.speaker if utterance.message and waits_for_text(utterance.text) else announced_by
         context = replace(context, question=question_in(utterance.text), announced_by=announced_by)
+
+
+def _announces(text: str, answers: Iterable[str]) -> bool:
+    """Return whether a message waits for the next one, and nobody answered it with more than "sure, go ahead"."""
+    return waits_for_text(text) and not any(map(_is_answer, answers))
+
+
+def _is_answer(text: str) -> bool:
+    return len(first_words(text, _LONG_ANSWER)) >= _LONG_ANSWER
 
 
 def _same_speaker(stored: StoredMessage, message: Message) -> bool:

@@ -9,7 +9,7 @@ from itertools import takewhile
 from typing import Final, Literal, TypeAlias
 
 from memoranda.remember.claim_patterns import ClaimPattern
-from memoranda.remember.lexicon import ACQUAINTANCES, LANGUAGE, PARTNERS, RELATIVES, SUPERIORS
+from memoranda.remember.lexicon import ACQUAINTANCES, CHILDREN, LANGUAGE, PARTNERS, RELATIVES, SUPERIORS
 from memoranda.text.sentences import EMPTY_WORDS, Span
 
 Kind: TypeAlias = Literal["text", "name", "number", "money", "day", "time", "address", "state"]
@@ -29,6 +29,8 @@ _PERSON: Final = re.compile(
     r"|reviewer|president|ceo|cto|cfo|captain|lead|lawyer|accountant|tutor|mentor|nanny|babysitter|vet|gp)",
     re.I,
 )
+_KIN: Final = re.compile(f"{PARTNERS}|{CHILDREN}|{RELATIVES}", re.I)
+_TITLED: Final = re.compile(r"(?:Mr|Mrs|Ms|Miss|Mister|Sir|King|Queen|Prince|Princess|Captain)\b")
 _MEASURED: Final = frozenset(
     (
         "age",
@@ -271,6 +273,8 @@ def attribute_for(pattern: ClaimPattern, what: str | None, reading: Reading, sai
 
 def _has_shape(noun: str, reading: Reading) -> bool:
     """Return whether a value has the shape that a noun needs: "my wife is pregnant" does not say who she is."""
+    if _KIN.fullmatch(noun) and _TITLED.match(reading.value):
+        return False  # nobody calls their partner by a title: "my partner is Mr Universe"
     if _PERSON.fullmatch(noun):
         return reading.kind == "name"
     if noun in _MEASURED:

@@ -116,6 +116,8 @@ def test_change_of_a_circumstance_hides_nothing(manager: MemoryManager, older: s
         ("My car is a Golf.", "My car is Tom's now."),
         ("My manager is Sarah.", "My manager is Happy now."),
         ("My partner is Kim.", "My partner is now CEO."),
+        ("My partner is Kim.", "My partner is now Mr Universe."),
+        ("My sister is Kim.", "My sister is now Queen of the Castle."),
         ("My landlord is Mr Roth.", "My landlord is now Selling the house."),
         ("Our mascot is Otto.", "Our mascot is now Famous."),
         ("I work at Siemens.", "I was let go early today."),
@@ -363,23 +365,43 @@ def test_words_that_another_sentence_presents_as_a_text_hide_nothing(manager: Me
     "around",
     [
         "{} Please update my address.",
+        "{} Please remember this.",
+        "Please note the following. {}",
+        "{} Please correct my address.",
+        "{} Can you change that in my profile?",
+        "Good morning! {} I'm so happy about it.",
+        "Crazy week. {}",
+        "{} I work at Bosch. We love it here.",
+        "FYI: {} Many thanks for your help!",
+        "I'm 41 now. {}",
+    ],
+)
+def test_small_talk_and_other_claims_leave_a_change_as_it_is(manager: MemoryManager, around: str) -> None:
+    assert hides(manager, "I live in Ghent.", around.format("I moved to Porto."))
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
         "{} Can you find me a school that takes dogs?",
         "{} Remind me to register.",
         "{} What documents do I need for that?",
         "{} Draft an email to my landlord.",
-        "{} Please remember this.",
-        "Please note the following. {}",
-        "{} Please correct my address.",
         "{} That means a longer commute.",
-        "{} That's why I'm so tired.",
-        "{} Can you change that in my profile?",
         "Hi Kim. {} This makes me very happy.",
-        "Crazy week. {} Is it far from Lisbon?",
-        "It rained all day. {} What should I see this weekend?",
+        "It rained all day. {}",
+        "My hero is Luca. {}",
+        "I have a riddle. {}",
+        "Type it exactly. {}",
+        "{} said no one.",
+        "You be the landlord. {}",
     ],
 )
-def test_other_sentences_leave_a_change_as_it_is(manager: MemoryManager, around: str) -> None:
-    assert hides(manager, "I live in Ghent.", around.format("I moved to Porto."))
+def test_change_beside_words_that_are_not_understood_is_only_linked(manager: MemoryManager, around: str) -> None:
+    first = say(manager, "I live in Ghent.", 0)
+    second = say(manager, around.format("I moved to Porto."), 9)
+    assert ended_by(manager, first) is None
+    assert [later.id for later in manager.history(first, user="ana").later] == [second]
 
 
 def tell(manager: MemoryManager, hours: float, text: str, role: str = "user") -> None:
@@ -396,6 +418,10 @@ def tell(manager: MemoryManager, hours: float, text: str, role: str = "user") ->
         "Let's pretend.",
         "You are a judge and I'm a witness.",
         "Shorten this, please.",
+        "Two truths and a lie.",
+        "Could you look over a text of mine?",
+        "Ready for my poem?",
+        "You are the landlord.",
     ],
 )
 @pytest.mark.parametrize(
@@ -421,13 +447,24 @@ def test_words_that_a_message_of_the_same_call_announces_hide_nothing(manager: M
 
 
 @pytest.mark.parametrize(
-    "before", ["Make it shorter.", "Translate this: I live in Rome.", "What do you think of that?", "Remember this."]
+    "before",
+    ["Make it shorter.", "Translate this: I live in Rome.", "What do you think of that?", "Remember this.", "Thanks!"],
 )
 def test_requests_about_what_was_said_before_leave_the_next_message_as_it_is(
     manager: MemoryManager, before: str
 ) -> None:
     first = say(manager, "I live in Ghent.", 0)
     tell(manager, 1, before)
+    tell(manager, 3, "I moved to Porto.")
+    assert ended_by(manager, first) is not None
+
+
+def test_request_that_was_answered_waits_for_nothing(manager: MemoryManager) -> None:
+    first = say(manager, "I live in Ghent.", 0)
+    tell(manager, 1, "Write a poem about cats.")
+    tell(
+        manager, 2, "Here is one. " + "Soft paws tread the night, eyes like lanterns burning bright. " * 4, "assistant"
+    )
     tell(manager, 3, "I moved to Porto.")
     assert ended_by(manager, first) is not None
 
