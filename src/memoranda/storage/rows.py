@@ -46,6 +46,7 @@ def to_micros(moment: datetime) -> int:
     return (moment - _EPOCH) // _MICROSECOND
 
 
+@lru_cache(maxsize=256)
 def from_micros(micros: int) -> datetime:
     return _EPOCH + timedelta(microseconds=micros)
 
