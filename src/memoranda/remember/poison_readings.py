@@ -89,7 +89,7 @@ def rewrite(visible: str, *, spelled: bool, turned: bool) -> Iterator[tuple[str,
     if spelled and _SPELLED.search(visible):
         yield "spelled-out", re.sub(" +", " ", _SPELLED_GAP.sub("", visible))
     if _LEET_MARK.search(visible) and _LEET_WORD.search(visible):
-        for reading in {_LEET_WORD.sub(_read_digits, visible), _LEET_WORD.sub(_read_ones_as_l, visible)}:
+        for reading in dict.fromkeys(_LEET_WORD.sub(read, visible) for read in (_read_digits, _read_ones_as_l)):
             if any(word in reading.lower() for word in _RULE_WORDS):
                 yield "digit-for-letter", reading
     if not turned:
