@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import median
 
 from memoranda import MemoryManager
-from memoranda.encryption import EncryptionKey, random_key
+from memoranda.security.encryption import EncryptionKey, random_key
 from memoranda.storage.sqlite.conversion import convert
 from memoranda.testing.fakes import HashEmbedder
 

@@ -38,7 +38,7 @@ from memoranda.messages.message import Message
 from memoranda.remember.base import Candidate, Verdict
 from memoranda.remember.duplicates import KnownTextIndex
 from memoranda.remember.extraction import extract
-from memoranda.text import query_terms
+from memoranda.text.terms import query_terms
 
 LABELS = Path(__file__).parent.parent / "tests" / "data" / "dates.tsv"
 PLEASANTRIES = """hi hello hey bye goodbye thank thanks thx please sorry congrats congratulations wow oh yeah yes yep

@@ -26,7 +26,7 @@ from pathlib import Path
 
 from memoranda.conversation.summarizing import Sentence, select_sentences, split_messages
 from memoranda.messages.message import Message
-from memoranda.text import query_terms
+from memoranda.text.terms import query_terms
 
 Selector = Callable[[Sequence[Sentence], int], list[Sentence]]
 RANDOM_RUNS = 5

@@ -1,17 +1,26 @@
-"""Write docs/reference.md: every name that `memoranda` exports, with the first line of its documentation.
+"""Write the pages that are made from the code: docs/reference.md and the commands in docs/cli.md.
 
-python scripts/reference.py > docs/reference.md
+python scripts/reference.py
 """
 
 from __future__ import annotations
 
 import ast
 import inspect
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
+from typing import Any, Final
+
+from typer.main import get_command
 
 import memoranda
+from memoranda.cli.app import app
+from memoranda.cli.output import EXIT_CODES
 
+DOCS: Final = Path(__file__).parents[1] / "docs"
+START: Final = "<!-- generated: python scripts/reference.py -->"
+END: Final = "<!-- end of the generated part -->"
 INTRODUCTION = """\
 # What can I import?
 
@@ -21,15 +30,19 @@ versions of the classes, with the same names. This page is written by `python sc
 
 
 def main() -> None:
+    (DOCS / "reference.md").write_text(make_reference_page(), "utf-8")
+    page = DOCS / "cli.md"
+    page.write_text(update_cli_page(page.read_text("utf-8")), "utf-8")
+
+
+def make_reference_page() -> str:
+    """Return docs/reference.md: every name that `memoranda` exports, with the first line of its documentation."""
     groups: dict[str, list[str]] = {"Classes": [], "Functions": [], "Errors": [], "Types and constants": []}
     for name in memoranda.__all__:
-        if name == "__version__":
-            continue
-        groups[_group(name)].append(f"| `{name}` | {_summary(name)} |")
-    print(INTRODUCTION)
-    for title, rows in groups.items():
-        print(f"## {title}\n\n| name | what it is |\n|---|---|")
-        print("\n".join(rows) + "\n")
+        if name != "__version__":
+            groups[_group(name)].append(f"| `{name}` | {_summary(name)} |")
+    tables = ("\n".join([f"## {title}\n\n| name | what it is |\n|---|---|", *rows]) for title, rows in groups.items())
+    return "\n\n".join([INTRODUCTION.rstrip(), *tables]) + "\n"
 
 
 def _group(name: str) -> str:
@@ -57,6 +70,39 @@ def _alias_summary(name: str) -> str:
                 return " ".join(str(following.value.value).split()).replace("|", "\\|")
             return f"`{ast.unparse(node.value)}`".replace("|", "\\|") if getattr(node, "value", None) else ""
     return ""
+
+
+def update_cli_page(page: str) -> str:
+    """Return docs/cli.md with a fresh reference between the two markers."""
+    before, _, rest = page.partition(START)
+    after = rest.partition(END)[2]
+    codes = "\n".join(f"| {code} | {meaning} |" for code, meaning in EXIT_CODES.items())
+    parts = ["## Exit codes", f"| code | meaning |\n|---|---|\n{codes}", "## Commands", *_command_sections()]
+    return "\n\n".join([f"{before}{START}", *parts, f"{END}{after}"])
+
+
+def _command_sections() -> Iterator[str]:
+    for name, command in _find_commands(get_command(app), "memoranda"):
+        rows = "\n".join(_parameter_row(parameter) for parameter in command.params if parameter.name != "help")
+        yield f"### {name}\n\n{command.help}\n\n| argument or option | meaning |\n|---|---|\n{rows}"
+
+
+def _find_commands(command: Any, name: str) -> Iterator[tuple[str, Any]]:
+    if getattr(command, "invoke_without_command", True):  # a command, or a group that is one too
+        yield name, command
+    for child_name, child in getattr(command, "commands", {}).items():
+        yield from _find_commands(child, f"{name} {child_name}")
+
+
+def _parameter_row(parameter: Any) -> str:
+    if parameter.param_type_name == "argument":
+        names = f"`{parameter.name.upper()}{'…' if parameter.nargs == -1 else ''}`"
+    else:
+        names = ", ".join(f"`{name}`" for name in sorted(parameter.opts, key=len, reverse=True))
+        names += "".join(f" / `{name}`" for name in parameter.secondary_opts)
+    default = parameter.default
+    shown = f" Default: {default}." if isinstance(default, int | float | str) and default not in (False, "") else ""
+    return f"| {names} | {parameter.help or ''}{shown} |"
 
 
 if __name__ == "__main__":

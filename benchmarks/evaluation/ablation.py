@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any, TypeAlias
 
 from memoranda.recall.query import SpeakerMatch
-from memoranda.text import query_terms
+from memoranda.text.terms import query_terms
 
 
 def _find_nothing(*_: object) -> tuple[()]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from memoranda.embedding.base import pack_sentences, unpack_sentences
 from memoranda.embedding.model import EmbeddingModel
-from memoranda.text import content_hash
+from memoranda.text.terms import content_hash
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -9,7 +9,6 @@ if TYPE_CHECKING:
     from memoranda.conversation.summarizing import SummarizingMemory
     from memoranda.embedding.base import Embedder, EmbedderIdentity, InputKind
     from memoranda.embedding.model import EmbeddingModel, TextOrVector
-    from memoranda.entries import MemoryEntry
     from memoranda.errors import (
         Closed,
         Conflict,
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
         OutcomeUnknown,
         Unavailable,
     )
-    from memoranda.facts import Fact, FactConflict, FactValue
     from memoranda.index.base import PartitionVectors, VectorEngine
     from memoranda.index.faiss import FAISSIndex
     from memoranda.items.base import Item, ItemOrder, NamespaceActivity
@@ -48,42 +46,42 @@ if TYPE_CHECKING:
     from memoranda.persistent.configs import VectorStoreConfig
     from memoranda.persistent.memory import PersistentMemory
     from memoranda.persistent.tools import MemoryTools, ToolCall, ToolMessage
-    from memoranda.recalls import AffectedRecall, Context, ErasedHit, Replay
-    from memoranda.receipts import ForgetReceipt, StoreReceipt
-    from memoranda.redaction import Redactor
     from memoranda.remember.pipeline import Content
-    from memoranda.results import (
+    from memoranda.results.facts import Fact, FactConflict, FactValue
+    from memoranda.results.maintenance import (
         AgentActivity,
-        Backup,
         CheckReport,
         CleanedMemory,
         CleanupReport,
         Derivation,
-        Document,
-        ExecutionPage,
-        ExecutionRecord,
-        ExecutionStats,
-        ExportReport,
-        FileReport,
         Health,
         History,
-        ImportReport,
-        Knowledge,
-        KnowledgeReport,
-        KnowledgeSource,
         NameActivity,
         PolicyName,
         RepairReport,
         Revision,
-        SessionMessage,
-        SessionSummary,
         Stats,
         UpkeepAction,
         UpkeepDecision,
         UpkeepReport,
         UserActivity,
+    )
+    from memoranda.results.recall import AffectedRecall, Context, ErasedHit, Replay, WhyNot, WhyNotStep
+    from memoranda.results.receipts import ForgetReceipt, StoreReceipt
+    from memoranda.results.transfer import Backup, ExportReport, FileReport, ImportReport
+    from memoranda.results.workflows import (
+        Document,
+        ExecutionPage,
+        ExecutionRecord,
+        ExecutionStats,
+        Knowledge,
+        KnowledgeReport,
+        KnowledgeSource,
+        SessionMessage,
+        SessionSummary,
         VerificationReport,
     )
+    from memoranda.security.redaction import Redactor
     from memoranda.sessions.base import MemoryBackend, Namespace, ValueScope, ValueStore
     from memoranda.sessions.context import SessionContext
     from memoranda.sessions.redis import RedisBackend
@@ -101,6 +99,7 @@ if TYPE_CHECKING:
         Hit,
         IntArray,
         Memory,
+        MemoryEntry,
         MemoryType,
         Outcome,
         Outcomes,
@@ -110,8 +109,6 @@ if TYPE_CHECKING:
         RetentionPolicy,
         Scope,
         Usage,
-        WhyNot,
-        WhyNotStep,
         Window,
     )
 
@@ -267,12 +264,10 @@ _HOMES = {
     "memoranda.conversation.summarizing": "SummarizingMemory",
     "memoranda.embedding.base": "Embedder EmbedderIdentity InputKind",
     "memoranda.embedding.model": "EmbeddingModel TextOrVector",
-    "memoranda.entries": "MemoryEntry",
     "memoranda.errors": (
         "Closed Conflict Denied EncryptionKeyError ExtractionFailed Incompatible InvalidInput InvalidType "
         "MemorandaError MissingExtra NotFound OutcomeUnknown Unavailable"
     ),
-    "memoranda.facts": "Fact FactConflict FactValue",
     "memoranda.index.base": "PartitionVectors VectorEngine",
     "memoranda.index.faiss": "FAISSIndex",
     "memoranda.items.base": "Item ItemOrder NamespaceActivity",
@@ -289,18 +284,20 @@ _HOMES = {
     "memoranda.persistent.base": "MemoryBase PersistentMemoryBase QueryInput RecallFromMemoryResult SaveToMemoryResult",
     "memoranda.persistent.memory": "PersistentMemory",
     "memoranda.persistent.tools": "MemoryTools ToolCall ToolMessage",
-    "memoranda.receipts": "ForgetReceipt StoreReceipt",
-    "memoranda.redaction": "Redactor",
     "memoranda.remember.pipeline": "Content",
-    "memoranda.recalls": "AffectedRecall Context ErasedHit Replay",
-    "memoranda.results": (
-        "AgentActivity Backup CheckReport CleanedMemory CleanupReport Derivation Document "
-        "ExecutionPage ExecutionRecord ExecutionStats ExportReport "
-        "FileReport Health History ImportReport Knowledge KnowledgeReport KnowledgeSource NameActivity PolicyName "
-        "RepairReport Revision "
-        "SessionMessage SessionSummary Stats UpkeepAction UpkeepDecision UpkeepReport UserActivity "
-        "VerificationReport"
+    "memoranda.results.facts": "Fact FactConflict FactValue",
+    "memoranda.results.maintenance": (
+        "AgentActivity CheckReport CleanedMemory CleanupReport Derivation Health History NameActivity "
+        "PolicyName RepairReport Revision Stats UpkeepAction UpkeepDecision UpkeepReport UserActivity"
     ),
+    "memoranda.results.recall": "AffectedRecall Context ErasedHit Replay WhyNot WhyNotStep",
+    "memoranda.results.receipts": "ForgetReceipt StoreReceipt",
+    "memoranda.results.transfer": "Backup ExportReport FileReport ImportReport",
+    "memoranda.results.workflows": (
+        "Document ExecutionPage ExecutionRecord ExecutionStats Knowledge KnowledgeReport KnowledgeSource "
+        "SessionMessage SessionSummary VerificationReport"
+    ),
+    "memoranda.security.redaction": "Redactor",
     "memoranda.sessions.base": "MemoryBackend Namespace ValueScope ValueStore",
     "memoranda.sessions.context": "SessionContext",
     "memoranda.sessions.redis": "RedisBackend",
@@ -308,8 +305,7 @@ _HOMES = {
     "memoranda.settings": "MemoryConfig Settings get_settings",
     "memoranda.types": (
         "ANY AnyUser ArmScore Association Clock Explanation FloatArray Hit IntArray JSON "
-        "Memory MemoryType Outcome Outcomes Progress Recall Related RetentionPolicy Scope Usage WhyNot "
-        "WhyNotStep Window"
+        "Memory MemoryEntry MemoryType Outcome Outcomes Progress Recall Related RetentionPolicy Scope Usage Window"
     ),
 }
 _ALIASES = {"MemoryAssociation": "Association", "MemoryTypes": "MemoryType"}

@@ -15,12 +15,12 @@ from html import escape
 from typing import Any, Final
 
 _SHORT: Final = 60
-_LONG: Final = 400
-_MANY: Final = 3
+LONG: Final = 400
+MANY: Final = 3
 """A container with more items is shown by their number."""
 _LINE: Final = 110
 """How long the fields in a repr may be together; the rest is left out."""
-_LISTED: Final = 20
+LISTED: Final = 20
 """How many items of a field are printed, a line each."""
 _ROWS: Final = 100
 """How many results of a list are in its table."""
@@ -91,7 +91,7 @@ def record_text(value: Any) -> str:
     """Return a dataclass as text: its name, then a line for each field; one line where nothing in it has lines."""
     name = _words(type(value).__name__).capitalize()
     parts = list(_set_fields(value))
-    if len(parts) <= _MANY and not any(map(_has_items, dict(parts).values())):
+    if len(parts) <= MANY and not any(map(_has_items, dict(parts).values())):
         return f"{name}: {_line_of_fields(parts) or 'nothing'}"
     return "\n".join([name, *(line for field, item in parts for line in _field_lines(_words(field), item))])
 
@@ -100,11 +100,11 @@ def _field_lines(name: str, item: Any) -> list[str]:
     if not _has_items(item):
         return [f"  {name}: {_line(item)}"]
     if all(isinstance(each, int) for each in item):
-        return [f"  {name}: {one_line(', '.join(map(str, item)), _LONG)}"]
+        return [f"  {name}: {one_line(', '.join(map(str, item)), LONG)}"]
     pairs = item.items() if isinstance(item, Mapping) else enumerate(item)
     keyed = isinstance(item, Mapping)
-    lines = [f"    {one_line(key) + ': ' if keyed else ''}{_line(each)}" for key, each in list(pairs)[:_LISTED]]
-    return [f"  {name}:", *lines, *[f"    … and {len(item) - _LISTED:,} more"] * (len(item) > _LISTED)]
+    lines = [f"    {one_line(key) + ': ' if keyed else ''}{_line(each)}" for key, each in list(pairs)[:LISTED]]
+    return [f"  {name}:", *lines, *[f"    … and {len(item) - LISTED:,} more"] * (len(item) > LISTED)]
 
 
 def _has_items(item: object) -> bool:
@@ -112,14 +112,14 @@ def _has_items(item: object) -> bool:
 
 
 def _line_of_fields(parts: Iterable[tuple[str, object]]) -> str:
-    return one_line(", ".join(f"{_words(name)} {_short_text(item)}" for name, item in parts), _LONG)
+    return one_line(", ".join(f"{_words(name)} {_short_text(item)}" for name, item in parts), LONG)
 
 
 def _line(item: Any) -> str:
     """Return a value on one line, without the names of classes."""
     if _has_own_fields(item):
         return _line_of_fields(_set_fields(item))
-    return one_line(_short_text(item), _LONG)
+    return one_line(_short_text(item), LONG)
 
 
 def _short_text(item: Any) -> str:
@@ -146,7 +146,7 @@ def html_table(caption: str, columns: Sequence[str], rows: Iterable[Sequence[obj
     head = "".join(f'<th style="{_CELL}{_WHOLE}">{escape(column)}</th>' for column in columns)
     body = "".join(f"<tr>{''.join(_html_cell(cell) for cell in row)}</tr>" for row in rows)
     wrap = _WHOLE if len(caption) <= _NARROW else _BROKEN
-    title = f'<caption style="text-align:left;color:inherit;{wrap}">{escape(one_line(caption, _LONG))}</caption>'
+    title = f'<caption style="text-align:left;color:inherit;{wrap}">{escape(one_line(caption, LONG))}</caption>'
     return f'<table style="{_TABLE}">{title}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
 
 
@@ -172,8 +172,8 @@ def _short(item: object) -> str:
     if isinstance(item, str):
         return repr(one_line(item))
     if isinstance(item, Mapping):
-        return repr(dict(item)) if len(item) <= _MANY and len(repr(item)) <= _SHORT else _counted(item)
-    if isinstance(item, list | tuple) and (len(item) > _MANY or len(repr(item)) > _SHORT):
+        return repr(dict(item)) if len(item) <= MANY and len(repr(item)) <= _SHORT else _counted(item)
+    if isinstance(item, list | tuple) and (len(item) > MANY or len(repr(item)) > _SHORT):
         return _counted(item)
     return repr(_plain(item))
 
@@ -197,12 +197,12 @@ def _plain(item: object) -> object:
 
 def _html_text(item: object) -> str:
     if isinstance(item, list | tuple):
-        return "; ".join(one_line(_plain(each)) for each in item[:_MANY]) + ("; …" if len(item) > _MANY else "")
-    return one_line(_plain(item), _LONG)
+        return "; ".join(one_line(_plain(each)) for each in item[:MANY]) + ("; …" if len(item) > MANY else "")
+    return one_line(_plain(item), LONG)
 
 
 def _html_cell(cell: object) -> str:
-    text = one_line(cell, _LONG)
+    text = one_line(cell, LONG)
     return f'<td dir="auto" style="{_CELL}{_WHOLE if len(text) <= _NARROW else _BROKEN}">{escape(text)}</td>'
 
 
@@ -240,11 +240,6 @@ def outcome_repr(outcome: Any) -> str:
     return f"Outcome({outcome.status!r}{why if outcome.memory is None else f', {_quoted(outcome.memory)}'})"
 
 
-def fact_repr(fact: Any) -> str:
-    """Return the slot of a fact, its value and since when it holds."""
-    return f"Fact({one_line(fact.slot)!r}, {one_line(_value(fact))!r}, since {day_of(fact.since)})"
-
-
 def recall_repr(recall: Any) -> str:
     """Return the question and the beginning of the best hits."""
     first = "; ".join(repr(one_line(hit.content, 30)) for hit in recall.hits[:2])
@@ -256,66 +251,9 @@ def _quoted(memory: Any) -> str:
     return f"#{memory.id} {one_line(memory.content)!r}"
 
 
-def decision_text(decision: Any) -> str:
-    """Return what upkeep does with a memory, and why."""
-    which = "" if decision.id is None else f" #{decision.id}"
-    into = "" if decision.into is None else f" into #{decision.into}"
-    return f"{decision.action}{which}{into}: {one_line(decision.content)} — {one_line(decision.reason, _LONG)}"
-
-
-def store_text(store: Any) -> str:
-    """Return what was erased from one place."""
-    count = f" ({store.count:,})" if store.count else ""
-    return f"{store.store}: {store.status}{count}{f' — {one_line(store.detail, _LONG)}' if store.detail else ''}"
-
-
-def receipt_text(receipt: Any) -> str:
-    """Return how many memories were erased, or would be, and a line for each place that held something of them."""
-    memories = plural(len(receipt.ids), "memory", "memories")
-    if not receipt.dry_run:
-        state = "complete" if receipt.complete else "NOT complete"
-        return "\n".join(
-            [f"{memories} erased, receipt {receipt.id}: {state}", *(f"  {each}" for each in receipt.stores)]
-        )
-    held = [each for each in receipt.stores if each.count or each.detail or each.status not in ("erased", "pending")]
-    places = (store_text(each).replace(": pending", ": would be erased", 1) for each in held)
-    return "\n".join([f"{memories} would be erased", *(f"  {each}" for each in places)])
-
-
-def check_text(report: Any) -> str:
-    """Return whether everything agrees, or the problems."""
-    checked = f"{plural(report.memories, 'memory', 'memories')} checked"
-    found = plural(len(report.problems), "problem") if report.problems else "no problems"
-    return "\n".join([f"{found}: {checked}", *(f"  {one_line(each, _LONG)}" for each in report.problems)])
-
-
-def upkeep_text(report: Any) -> str:
-    """Return what upkeep did, or would do, a line for each memory."""
-    count = len(report.decisions)
-    what = plural(count, "change") if count else "nothing to do"
-    mood = "would make " if report.dry_run and count else ""
-    first = f"upkeep: {mood}{what}, {plural(report.examined, 'memory', 'memories')} examined"
-    lines = [*map(str, report.decisions[:_LISTED]), *[f"… and {count - _LISTED:,} more"] * (count > _LISTED)]
-    notes = [*report.problems, *([report.skipped] if report.skipped else [])]
-    return "\n".join([first, *(f"  {each}" for each in (*lines, *(one_line(note, _LONG) for note in notes)))])
-
-
-def why_not_text(found: Any) -> str:
-    """Return in plain words why a memory is not an answer."""
-    words = reasons(found.why)
-    fits = f" (it fits by {words})" if words else ""
-    return f"#{found.id}: {one_line(found.reason, _LONG)}{fits}"
-
-
-def replay_text(past: Any) -> str:
-    """Return a past recall as it was answered, and what was erased since."""
-    gone = [f"position {each.position}: #{each.id} was deleted since" for each in past.erased]
-    return "\n".join([f"asked on {past.asked_at:%Y-%m-%d %H:%M}", str(past.recall), *gone])
-
-
 def memory_text(memory: Any) -> str:
     """Return a memory in one line: what, who, when, and the id that other methods take."""
-    return f"{one_line(memory.content, _LONG)} ({_origin(memory)}, #{memory.id})"
+    return f"{one_line(memory.content, LONG)} ({_origin(memory)}, #{memory.id})"
 
 
 def hit_text(hit: Any) -> str:
@@ -325,9 +263,9 @@ def hit_text(hit: Any) -> str:
 
 def recall_text(recall: Any) -> str:
     """Return what was found as numbered lines: text, who, when, score, and what was said since."""
-    lines = [f"{one_line(recall.query, _LONG)} ({_found(recall)})"]
+    lines = [f"{one_line(recall.query, LONG)} ({_found(recall)})"]
     for rank, hit in enumerate(recall.hits, 1):
-        lines.append(f"{rank:>2}. {one_line(hit.content, _LONG)}")
+        lines.append(f"{rank:>2}. {one_line(hit.content, LONG)}")
         lines.append(f"    {_origin(hit.memory)}, score {hit.score:.2f}, #{hit.id}")
         lines += [f"    {note}" for note in hit_notes(hit)]
     lines += [f"without {step}" for step in recall.degraded]
@@ -356,7 +294,7 @@ def outcomes_text(outcomes: Any) -> str:
 def outcome_text(outcome: Any) -> str:
     """Return how one write ended: what was stored, or why it was not."""
     what = "" if outcome.memory is None else f": {memory_text(outcome.memory)}"
-    return f"{outcome.status}{what}{f' — {one_line(outcome.reason, _LONG)}' if outcome.reason else ''}"
+    return f"{outcome.status}{what}{f' — {one_line(outcome.reason, LONG)}' if outcome.reason else ''}"
 
 
 def outcomes_repr(outcomes: Any) -> str:
@@ -374,28 +312,10 @@ def outcomes_html(outcomes: Any) -> str:
     return _rows_html(outcomes_repr(outcomes), rows)
 
 
-def fact_text(fact: Any) -> str:
-    """Return a fact in one line: the slot, its value, since when, and what was before."""
-    before = ", ".join(one_line(_value(each)) for each in fact.replaced[-_MANY:])
-    return (
-        f"{fact.slot}: {one_line(_value(fact))} (since {day_of(fact.since)}{f'; before: {before}' if before else ''})"
-    )
-
-
-def fact_value_text(value: Any) -> str:
-    """Return a value of a slot in one line, with when it held."""
-    return f"{one_line(_value(value))} ({day_of(value.since)} – {day_of(value.until) or 'now'}, #{value.memory_id})"
-
-
-def conflict_text(conflict: Any) -> str:
-    """Return the values that sources disagree about, the most trusted one first."""
-    return f"{conflict.slot}: " + " / ".join(f"{one_line(_value(each))} ({each.trust})" for each in conflict.values)
-
-
 def list_repr(items: Any, noun: str) -> str:
     """Return how many results there are, and the first of them."""
-    first = "; ".join(one_line(_line(each)) for each in items[:_MANY])
-    return f"<{plural(len(items), noun)}{': ' if first else ''}{first}{'; …' if len(items) > _MANY else ''}>"
+    first = "; ".join(one_line(_line(each)) for each in items[:MANY])
+    return f"<{plural(len(items), noun)}{': ' if first else ''}{first}{'; …' if len(items) > MANY else ''}>"
 
 
 def list_text(items: Any, noun: str) -> str:
@@ -426,19 +346,6 @@ def hit_row(hit: Any) -> dict[str, object]:
     return {"score": f"{hit.score:.2f}"} | memory_row(hit.memory) | notes
 
 
-def fact_row(fact: Any) -> dict[str, object]:
-    """Return a fact as a row of a table of several."""
-    row = {"slot": fact.slot, "value": _value(fact), "since": day_of(fact.since)}
-    row["from"] = fact.speaker or fact.source or fact.trust
-    more = {"before": fact.replaced, "disputed by": fact.disputed_by}
-    return row | {name: ", ".join(map(_value, values)) for name, values in more.items() if values}
-
-
-def conflict_row(conflict: Any) -> dict[str, object]:
-    """Return a conflict as a row of a table of several."""
-    return {"slot": conflict.slot, "values": conflict_text(conflict).partition(": ")[2]}
-
-
 def arm_text(arm: Any) -> str:
     """Return in plain words what one arm of the search or one boost did for a memory."""
     return f"{arm.gain:+.2f} {reason_name(arm.arm)} (rank {arm.rank:,}, score {arm.score:.2f})"
@@ -454,26 +361,15 @@ def activity_text(activity: Any) -> str:
     name, count = (getattr(activity, each.name) for each in fields(activity)[:2])
     shown = name if isinstance(name, str) else "/".join(name)
     what = plural(count, "item" if name is not shown else "memory")
-    return f"{one_line(shown, _LONG)}: {what}, last active {day_of(activity.last_active)}"
-
-
-def context_repr(context: Any) -> str:
-    """Return the beginning of a text for a prompt, and what it holds."""
-    return f"Context({one_line(context)!r}, {plural(len(context.hits), 'hit')}, {plural(context.tokens, 'token')})"
-
-
-def context_html(context: Any) -> str:
-    """Return a text for a prompt as it is, for a notebook."""
-    title = f"{plural(len(context.hits), 'hit')}, {plural(context.tokens, 'token')}" if context.hits else "no hits"
-    return _text_html(title, str(context))
+    return f"{one_line(shown, LONG)}: {what}, last active {day_of(activity.last_active)}"
 
 
 def report_html(report: Any) -> str:
     """Return a report as it prints, for a notebook."""
-    return _text_html(type(report).__name__, str(report))
+    return text_html(type(report).__name__, str(report))
 
 
-def _text_html(title: str, text: str) -> str:
+def text_html(title: str, text: str) -> str:
     shown = escape(_CONTROLS_IN_LINES.sub("\ufffd", text))
     return f'<div>{title}</div><pre style="white-space:pre-wrap;overflow-wrap:anywhere;color:inherit">{shown}</pre>'
 
@@ -493,7 +389,3 @@ def _origin(memory: Any) -> str:
 def _found(recall: Any) -> str:
     count = plural(len(recall.hits), "hit") if recall.hits else "nothing found"
     return f"{count}, answerable {recall.answerable:.2f}"
-
-
-def _value(value: Any) -> str:
-    return str(value.value) if value.holds else f"not {value.value}"

@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias, cast
 
-from memoranda.encryption import EncryptedWriter, EncryptionKey, is_encrypted_file, open_encrypted
 from memoranda.errors import EncryptionKeyError, Incompatible, InvalidInput, MemorandaError, NotFound, Unavailable
+from memoranda.security.encryption import EncryptedWriter, EncryptionKey, is_encrypted_file, open_encrypted
 from memoranda.types import JSON
 
 PRIVATE = 0o600

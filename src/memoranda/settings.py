@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from memoranda.encryption import EncryptionKey, read_key
 from memoranda.errors import InvalidInput
+from memoranda.security.encryption import EncryptionKey, read_key
 
 
 def _setting(variable: str, default: Any) -> Any:

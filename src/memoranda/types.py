@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABCMeta
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import Enum, StrEnum
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, overload
@@ -300,6 +301,33 @@ class Hit(HitRecord):
         return self.memory.embedding
 
 
+UNKNOWN_SOURCE: Final = "unknown"
+
+
+@dataclass(slots=True, repr=False)
+class MemoryEntry(Record, metaclass=ABCMeta):
+    """A text with its vector, metadata, time, source and importance. A `Memory` and a `Hit` are entries too."""
+
+    content: str
+    embedding: list[float] | None = None
+    metadata: dict[str, Any] = field(default_factory=dict)
+    timestamp: datetime = field(default_factory=utc_now)
+    source: str = UNKNOWN_SOURCE
+    importance_score: float = 0.5
+
+
+MemoryEntry.register(Memory)
+MemoryEntry.register(Hit)
+
+
+def name_source(hit: Hit) -> Hit:
+    """Return a hit whose source is named, `unknown` when nobody gave one."""
+    if hit.source is not None:
+        return hit
+    vector = getattr(hit.memory, "_vector", None)
+    return replace(hit, memory=replace(hit.memory, source=UNKNOWN_SOURCE).with_embedding(vector))
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Window(Record):
     """A period of time that a question names."""
@@ -330,33 +358,6 @@ class Explanation(Record):
     """The values that `answerable` was computed from."""
     notes: tuple[str, ...] = ()
     """What was looked up otherwise than the question says, and why: a time in which every memory lies, another name."""
-
-
-WhyNotStep: TypeAlias = Literal[
-    "scope", "quarantined", "archived", "merged", "repeats", "expired", "superseded", "ended", "not yet true",
-    "not yet known", "candidates", "filter", "no match", "floor", "limit", "found",
-]  # fmt: skip
-"""What kept a memory out of a recall; `found` when nothing did."""
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class WhyNot(Record):
-    """Why an expected memory was not returned, or its rank if it was."""
-
-    id: int
-    reason: str
-    rank: int | None = None
-    """1 is best; None when it took no part."""
-    score: float | None = None
-    why: tuple[ArmScore, ...] = ()
-    step: WhyNotStep = "limit"
-    """The step of the recall that decided."""
-    superseded_by: Memory | None = None
-    """The memory that replaced it or says the same, if one did."""
-    since: datetime | None = None
-    """Since when it is left out, where a time decided."""
-
-    __str__, _repr_html_ = display.why_not_text, display.report_html
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias, TypeVar, cast
 
 from memoranda.errors import Incompatible, InvalidInput, InvalidType
 from memoranda.records import Record
-from memoranda.text_checks import check_unicode, clean_text
+from memoranda.text.checks import check_unicode, clean_text
 from memoranda.types import (
     JSON,
     AnyUser,
@@ -146,7 +146,14 @@ def check_retention_policy(value: object) -> RetentionPolicy:
 
 
 def check_integer(value: object, name: str, *, minimum: int | None = 1, maximum: int | None = None) -> int:
-    """Check an integer within bounds."""
+    """Return the value if it is an integer within the bounds.
+
+    Args:
+        value: The argument.
+        name: Its name, for the error message.
+        minimum: The lowest value; None for any.
+        maximum: The highest value; None for any.
+    """
     if isinstance(value, bool) or not isinstance(value, int):
         raise InvalidType(f"{name} must be a whole number, not {type(value).__name__}")
     if (minimum is not None and value < minimum) or (maximum is not None and value > maximum):
@@ -334,10 +341,10 @@ def _conditions_of_key(key: str, value: object) -> list[Condition]:
     return [_make_condition(key, "in" if isinstance(value, list | tuple) else "eq", value)]
 
 
-def flatten_conditions(given: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+def flatten_conditions(conditions: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """Return conditions on fields of fields as conditions on names with dots: a dict without operators names fields."""
     found: dict[str, Any] = {}
-    for name, wanted in given.items():
+    for name, wanted in conditions.items():
         key = f"{prefix}{name}" if prefix else name
         names = list(wanted) if isinstance(wanted, Mapping) else []
         if not names or any(str(each).removeprefix("$") in _OPERATORS or str(each)[:1] == "$" for each in names):
@@ -450,8 +457,8 @@ def _check_json(value: object, path: _Path, depth: int) -> None:
         _check_depth(path, depth)
         for key, item in value.items():
             if not isinstance(key, str):
-                place = _format_path(path)
-                raise InvalidInput(f"{place} has the key {key!r}, a {type(key).__name__}: JSON keys are strings")
+                where = _format_path(path)
+                raise InvalidInput(f"{where} has the key {key!r}, a {type(key).__name__}: JSON keys are strings")
             if type(item) not in _SCALARS:
                 _check_json(item, (path, key), depth + 1)
     elif isinstance(value, _LISTS):
@@ -468,8 +475,8 @@ def _check_json(value: object, path: _Path, depth: int) -> None:
 
 def _check_depth(path: _Path, depth: int) -> None:
     if depth >= MAX_DEPTH:
-        place = _format_path(path, 3)
-        raise InvalidInput(f"{place} goes more than {MAX_DEPTH} levels deep, or holds itself: flatten it")
+        where = _format_path(path, 3)
+        raise InvalidInput(f"{where} goes more than {MAX_DEPTH} levels deep, or holds itself: flatten it")
 
 
 def _format_path(path: _Path, max_steps: int = MAX_DEPTH) -> str:

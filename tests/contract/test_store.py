@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from memoranda.encryption import EncryptionKey
+from memoranda.security.encryption import EncryptionKey
 from memoranda.storage.base import Store
 from memoranda.storage.sqlite.store import open_sqlite
 from memoranda.testing.differential import MemoryOperations

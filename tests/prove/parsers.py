@@ -19,7 +19,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from memoranda import fence
 from memoranda.dates.find import find_mentions
 from memoranda.errors import MemorandaError
 from memoranda.executions import executions
@@ -31,11 +30,12 @@ from memoranda.messages.message import Message, pair_tool_results
 from memoranda.messages.openai import format_for_openai, from_openai
 from memoranda.recall.query import parse_query
 from memoranda.recall.render import render_hits
-from memoranda.redaction import redact_secrets
 from memoranda.remember.echoes import EchoIndex
 from memoranda.remember.extraction import extract
 from memoranda.remember.new_memory import check_options, trust_of_text
 from memoranda.remember.poison import find_poison
+from memoranda.security import fence
+from memoranda.security.redaction import redact_secrets
 from memoranda.server import limits
 from memoranda.server.config import ServerConfig, is_loopback, strip_port
 from memoranda.server.keys import split_key
@@ -43,7 +43,8 @@ from memoranda.server.routes import memories as memory_routes
 from memoranda.sessions.redis import mask_password
 from memoranda.settings import _parse_settings
 from memoranda.storage.sqlite.store import path_from_url
-from memoranda.text import query_terms, sentence_spans
+from memoranda.text.sentences import sentence_spans
+from memoranda.text.terms import query_terms
 from memoranda.transfer import chats, importing
 from memoranda.types import Hit, Memory, MemoryType, Scope
 from memoranda.validation import check_datetime, copy_json, decode_json, make_filter

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from memoranda import ANY
-from memoranda.compression import open_export_to_read
 from memoranda.errors import MemorandaError
 from memoranda.records import Record
-from memoranda.results import ExecutionPage
+from memoranda.results.workflows import ExecutionPage
+from memoranda.storage.compression import open_export_to_read
 from memoranda.testing.fakes import CONFUSABLE_NAMES
 from memoranda.types import Recall
 

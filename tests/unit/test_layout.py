@@ -9,6 +9,7 @@ import memoranda
 
 SOURCE = Path(str(memoranda.__file__)).parent
 ROOT = SOURCE.parents[1]
+UNIT = Path(__file__).parent
 SAME_NAMES = ("aio", "client", "integrations")
 """Folders whose classes have the names of the classes that they wrap, or of the frameworks that they plug into."""
 
@@ -18,6 +19,15 @@ def test_no_module_has_more_than_500_lines() -> None:
         str(file): count for file in SOURCE.rglob("*.py") if (count := len(file.read_text("utf-8").splitlines())) > 500
     }
     assert long == {}
+
+
+def test_few_modules_are_outside_of_the_folders() -> None:
+    assert len([file for file in SOURCE.glob("*.py") if not file.name.startswith("__")]) <= 12
+
+
+def test_folders_of_unit_tests_are_those_of_the_source() -> None:
+    tests = {file.parent.relative_to(UNIT) for file in UNIT.rglob("test_*.py")}
+    assert {str(folder) for folder in tests if not (SOURCE / folder).is_dir()} == {"benchmarks"}
 
 
 def test_each_class_name_names_one_class() -> None:

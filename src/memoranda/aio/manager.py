@@ -22,8 +22,8 @@ from memoranda.index.base import VectorEngine
 from memoranda.llm.base import LLM
 from memoranda.manager import manager
 from memoranda.persistent import agents
-from memoranda.redaction import Redactor
-from memoranda.results import SessionSummary
+from memoranda.results.workflows import SessionSummary
+from memoranda.security.redaction import Redactor
 from memoranda.sessions.base import ValueStore
 from memoranda.sessions.context import SessionContext as _SyncSession
 from memoranda.sessions.context import Sessions

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from memoranda.cli import doctor, encryption, facts, items, jobs, maintenance, mcp, memories, recall, serve, transfer
+from memoranda.cli import doctor, encryption, facts, items, maintenance, mcp, memories, recall, serve, transfer
 from memoranda.cli.options import command
 from memoranda.cli.output import CommandGroup, make_group
 
@@ -43,7 +43,7 @@ app.add_typer(memories.sessions, name="session")
 app.add_typer(memories.executions, name="executions")
 app.add_typer(serve.keys, name="keys")
 app.add_typer(mcp.group, name="mcp")
-app.add_typer(jobs.jobs, name="jobs")
+app.add_typer(maintenance.jobs, name="jobs")
 app.add_typer(maintenance.models, name="models")
 
 

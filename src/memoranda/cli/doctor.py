@@ -26,7 +26,7 @@ from memoranda.records import Record
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from memoranda.results import Health
+    from memoranda.results.maintenance import Health
 
 State: TypeAlias = Literal["ok", "note", "problem"]
 _MARKS: Final = {"ok": ("✓", "green"), "note": ("!", "yellow"), "problem": ("✗", "red")}
@@ -56,7 +56,7 @@ def register(app: typer.Typer) -> None:
 
 
 def doctor(options: CommandOptions) -> None:
-    """Check installation, models, settings and database. Says what to do, and changes or creates nothing."""
+    """Check installation, models, settings and database. Says what to do; changes nothing."""
     findings = [finding for check in _CHECKS for finding in _run(check, options)]
     problems = [finding for finding in findings if finding.state == "problem"]
     summary = f"{plural(len(problems), 'problem')} found" if problems else "everything that was checked works"

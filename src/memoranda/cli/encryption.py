@@ -17,9 +17,9 @@ from memoranda.cli.output import message, print_result, progress_bar
 from memoranda.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from memoranda.encryption import EncryptionKey
+    from memoranda.security.encryption import EncryptionKey
 
-KeyFile = Annotated[Path | None, typer.Option("--key-file", help="File with another key than that of the settings.")]
+KeyFile = Annotated[Path | None, typer.Option("--key-file", help="File with a key other than the one in the settings.")]
 KeyVariable = Annotated[str | None, typer.Option("--key-env", help="Environment variable with that key.")]
 KeyCommand = Annotated[str | None, typer.Option("--key-command", help="Command that prints that key.")]
 NewKeyFile = Annotated[Path | None, typer.Option("--new-key-file", help="File with the new key.")]
@@ -35,18 +35,18 @@ def register(app: typer.Typer) -> None:
 
 
 def encrypt(options: CommandOptions) -> None:
-    """Encrypt the database. The key is that of the settings, or one that is asked for. Nobody may have it open.
+    """Encrypt the database. The key is the one in the settings, or is asked for. No process may have it open.
 
-    After an interruption, run it again: the database is whole at every moment.
+    After an interruption, run it again: the database is complete at all times.
     """
     key = _configured_key(options) or _make_key(ask_key("the database"))
     _convert(options, None, key, "Encrypting")
 
 
 def decrypt(options: CommandOptions) -> None:
-    """Decrypt the database, which has the key of the settings. Nobody may have it open.
+    """Decrypt the database with the key in the settings. No process may have it open.
 
-    After an interruption, run it again: the database is whole at every moment.
+    After an interruption, run it again: the database is complete at all times.
     """
     _convert(options, _required_key(options), None, "Decrypting")
 
@@ -57,9 +57,9 @@ def rekey(
     new_key_variable: NewKeyVariable = None,
     new_key_command: NewKeyCommand = None,
 ) -> None:
-    """Give the database a new key. It has the key of the settings until then. Nobody may have it open.
+    """Replace the key of the database, which is the one in the settings. No process may have it open.
 
-    The new key is asked for when no option names it. After an interruption, run it again with the same two keys.
+    Without an option for the new key, it is asked for. After an interruption, run it again with the same two keys.
     """
     current = _required_key(options)
     new = find_key(new_key_file, new_key_variable, new_key_command) or ask_key("the database, the new one")
@@ -68,7 +68,7 @@ def rekey(
 
 def find_key(file: Path | None, variable: str | None, command: str | None) -> str | None:
     """Return the key that the options of a command name; None when they name none."""
-    from memoranda.encryption import read_key
+    from memoranda.security.encryption import read_key
 
     text = None if variable is None else os.environ.get(variable, "")
     if text == "":
@@ -99,7 +99,7 @@ def _required_key(options: CommandOptions) -> EncryptionKey:
 
 
 def _make_key(text: str) -> EncryptionKey:
-    from memoranda.encryption import EncryptionKey
+    from memoranda.security.encryption import EncryptionKey
 
     return EncryptionKey(text)
 

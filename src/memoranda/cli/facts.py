@@ -16,8 +16,8 @@ from memoranda.types import Hit, Related
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from memoranda.facts import Fact, FactConflict, FactValue
-    from memoranda.results import History
+    from memoranda.results.facts import Fact, FactConflict, FactValue
+    from memoranda.results.maintenance import History
 
 _CLAIM_LINKS: Final = ("supersedes", "contradicts", "follows")
 _MAX_COLUMN: Final = 22
@@ -33,7 +33,7 @@ def register(app: typer.Typer) -> None:
 
 
 def facts(options: CommandOptions, as_of: AsOf = None, known_at: KnownAt = None) -> None:
-    """Show what holds now. Each slot has a value, since when it holds, and what it replaced."""
+    """Show the facts that hold now, since when they hold, and what they replaced."""
     with options.open_manager() as manager:
         found = manager.facts(as_of=as_of, known_at=known_at, **options.read_scope)
         others = describe_scope(manager, options)

@@ -13,10 +13,10 @@ from memoranda.cli.output import fields_table, hint, make_group, message, print_
 from memoranda.cli.recall import Limit, Offset, describe_scope
 from memoranda.display import plural
 from memoranda.errors import InvalidInput, NotFound
-from memoranda.results import NameActivity
+from memoranda.results.maintenance import NameActivity
 from memoranda.types import JSON
 
-items = make_group("Store, show and search values under keys of namespaces.")
+items = make_group("Store, show and search JSON values by namespace and key.")
 
 Namespace = Annotated[
     str,
@@ -43,7 +43,7 @@ def put_item(
     ] = None,
     no_index: Annotated[bool, typer.Option("--no-index", help="Keep it out of searches and recall.")] = False,
 ) -> None:
-    """Store a value. One that is there already is replaced."""
+    """Store a value, in place of the one that is there already."""
     if index and no_index:
         raise InvalidInput("give --index or --no-index, not both")
     with options.open_manager(create=True) as manager:
@@ -84,7 +84,7 @@ def list_items(
     limit: Limit = 20,
     offset: Offset = 0,
 ) -> None:
-    """List items. The one stored last is first, or with a query the one that fits best."""
+    """List items, most recently stored first. With a query, the best match is first."""
     conditions = None if where is None else _parse_object(where)
     with options.open_manager() as manager:
         page = {"limit": limit, "offset": offset}
@@ -103,7 +103,7 @@ def list_items(
 def list_namespaces(
     options: CommandOptions,
     prefix: Prefix = "",
-    max_depth: Annotated[int | None, typer.Option(help="Show only so many names of each.")] = None,
+    max_depth: Annotated[int | None, typer.Option(help="Show only this many names of each namespace.")] = None,
     limit: Limit = 100,
     offset: Offset = 0,
 ) -> None:

@@ -1,6 +1,6 @@
 """Maintain a database and this machine's models.
 
-`memoranda stats`, `reembed`, `check`, `repair`, `upkeep`, `migrate`, `copy`, `bench` and `models`.
+`memoranda stats`, `reembed`, `check`, `repair`, `upkeep`, `migrate`, `copy`, `bench`, `models` and `jobs`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Final, cast
 
 import typer
 
-from memoranda.cli.options import DATABASE, OUTPUT, WHOLE_TENANT, AsJson, CommandOptions, command
+from memoranda.cli.options import DATABASE, OUTPUT, STORE, WHOLE_TENANT, AsJson, CommandOptions, command
 from memoranda.cli.output import (
     DAMAGED,
     cut,
@@ -34,7 +34,7 @@ from memoranda.records import Record
 from memoranda.validation import check_integer
 
 if TYPE_CHECKING:
-    from memoranda.results import PolicyName
+    from memoranda.results.maintenance import PolicyName
     from memoranda.settings import MemoryConfig
     from memoranda.types import Progress
 
@@ -62,7 +62,7 @@ def migrate(
         str | None, typer.Option(help="PostgreSQL: role of the servers. It may read and write rows, nothing else.")
     ] = None,
 ) -> None:
-    """Create or upgrade the tables of a database. A SQLite file does that by itself when it is opened."""
+    """Create or upgrade the tables of a database. SQLite files are upgraded when they are opened."""
     from memoranda.settings import database_url
     from memoranda.storage import migrate_database
 
@@ -78,9 +78,8 @@ def copy(
 ) -> None:
     """Copy a whole database, and compare every row.
 
-    Such as from a SQLite file to PostgreSQL, or back.
-
-    Run the same command again after an interruption: it goes on where it stopped.
+    For example from a SQLite file to PostgreSQL, or back. After an interruption, run the same command again: it
+    continues where it stopped.
     """
     from memoranda.settings import encryption_key
     from memoranda.storage import database_file, open_store
@@ -140,7 +139,8 @@ def upkeep(
         ),
     ] = None,
     delete: Annotated[
-        bool, typer.Option("--delete", help="Also delete small talk and expired memories archived for 30 days.")
+        bool,
+        typer.Option("--delete", help="Also delete small talk and expired memories archived for 30 days."),
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be done; change nothing.")] = False,
 ) -> None:
@@ -289,3 +289,72 @@ def remove_model(name: Annotated[str, typer.Argument(help="Name of the model.")]
 
 def _model_row(name: str, dimension: int, origin: str) -> dict[str, str | int]:
     return {"name": name, "dimension": dimension, "from": origin}
+
+
+jobs = make_group("Run long work in pieces, in several processes.")
+
+
+def add_job(
+    options: CommandOptions,
+    kind: Annotated[
+        str, typer.Argument(help="What to do: reembed, index (of large users), upkeep (of all tenants) or import.")
+    ],
+    files: Annotated[
+        list[str] | None, typer.Argument(help="Exports to import, where the workers can read them.")
+    ] = None,
+) -> None:
+    """Add a job to the queue of the database. `jobs run` does it."""
+    from memoranda.jobs.worker import order
+
+    with options.open_manager() as manager:
+        batch, pieces = order(manager, kind, files or ())
+    print_result({"batch": batch, "pieces": pieces}, options.as_json, message(f"{batch}: {plural(pieces, 'piece')}"))
+
+
+def run_jobs(
+    options: CommandOptions,
+    workers: Annotated[int, typer.Option(help="Processes that work at the same time.", min=1, max=1000)] = 1,
+    ray: Annotated[
+        str | None, typer.Option(help="Address of a Ray cluster to work on, such as ray://head:10001.")
+    ] = None,
+    failed: Annotated[bool, typer.Option("--failed", help="Also try again what has failed.")] = False,
+) -> None:
+    """Process the queue until it is empty. Several machines can do that at the same time.
+
+    After an interruption, run it again: another worker takes over what was begun, a minute later.
+    """
+    from memoranda.jobs.worker import find_jobs, retry_failed, run_local, run_on_ray
+
+    options.require_database()
+    if failed:
+        with options.open_manager() as manager:
+            retry_failed(manager)
+    done = run_local(options.config, workers) if ray is None else run_on_ray(options.config, ray, workers)
+    with options.open_manager() as manager:
+        left = sum(job.state == "failed" for job in find_jobs(manager, 10_000))
+    summary = f"{plural(done, 'piece')} done" + (f", {left:,} failed: see `memoranda jobs list`" if left else "")
+    print_result({"done": done, "failed": left}, options.as_json, message(summary, "yellow" if left else "green"))
+    if left:
+        raise typer.Exit(1)
+
+
+def list_jobs(
+    options: CommandOptions,
+    limit: Annotated[int, typer.Option(help="Maximum number of pieces.", min=1)] = 100,
+) -> None:
+    """List the pieces in the queue.
+
+    They wait, run, were done in the last week, or failed; a failed one says why.
+    """
+    from memoranda.jobs.worker import find_jobs
+
+    with options.open_manager() as manager:
+        found = find_jobs(manager, limit)
+    columns = ("id", "job", "state", "tries", "note")
+    rows = [(job.id, job.kind, job.state, job.tries, job.note) for job in found]
+    shown = (lambda: table(columns, rows, wide="note")) if rows else message("no jobs", "yellow")
+    print_result(found, options.as_json, shown)
+
+
+for _name, _function in (("add", add_job), ("run", run_jobs), ("list", list_jobs)):
+    command(jobs, _name, shared=STORE)(_function)

@@ -81,9 +81,9 @@ def mcp(
 
 def _refuse_options(context: typer.Context) -> None:
     """Refuse options before the name of a command: they would be read and have no effect."""
-    given = [name for name in context.params if context.get_parameter_source(name).name == "COMMANDLINE"]  # type: ignore[union-attr]
-    if given:
-        raise InvalidInput(f"write the options after `{context.invoked_subcommand}`: {', '.join(given)}")
+    named = [name for name in context.params if context.get_parameter_source(name).name == "COMMANDLINE"]  # type: ignore[union-attr]
+    if named:
+        raise InvalidInput(f"write the options after `{context.invoked_subcommand}`: {', '.join(named)}")
 
 
 def _prepare_folder(config: MemoryConfig) -> None:

@@ -30,7 +30,7 @@ from memoranda.cli.output import (
 from memoranda.cli.recall import Limit, Offset
 from memoranda.display import plural
 from memoranda.errors import InvalidInput, NotFound
-from memoranda.receipts import ForgetReceipt
+from memoranda.results.receipts import ForgetReceipt
 from memoranda.types import ANY, JSON, Outcome
 
 Kind = Annotated[str | None, typer.Option("--type", "-t", help="Memory type: semantic, episodic, procedural, …")]
@@ -104,7 +104,7 @@ def edit(
     importance: Importance = None,
     metadata: Metadata = None,
     expected_version: Annotated[
-        int | None, typer.Option(help="Change nothing when the memory is not at this version.")
+        int | None, typer.Option(help="Change the memory only if it is at this version.")
     ] = None,
 ) -> None:
     """Change a memory. Fields without an option keep their value."""
@@ -119,8 +119,8 @@ def edit(
             expected_version=expected_version,
             **options.read_scope,
         )
-    given = {"type": kind, "source": source, "importance": importance, "metadata": metadata}
-    shown = [f"{name} {value}" for name, value in given.items() if value is not None]
+    changes = {"type": kind, "source": source, "importance": importance, "metadata": metadata}
+    shown = [f"{name} {value}" for name, value in changes.items() if value is not None]
     changed = message(", ".join([f"changed to version {memory.version}", *shown]))
     print_result(memory, options.as_json, lambda: memories_table([memory]), changed)
 
@@ -158,9 +158,9 @@ def receipts(
     receipt_id: Annotated[str | None, typer.Argument(help="Id of one receipt; without it, all are listed.")] = None,
     limit: Annotated[int, typer.Option("--limit", "-n", help="The largest number of receipts.")] = 100,
 ) -> None:
-    """Show the receipts of what was forgotten. They name the places, and whether the signature is right.
+    """Show the receipts of what was forgotten.
 
-    Names are pseudonyms.
+    Each says what was erased where, and whether its signature is valid. Names are pseudonyms.
     """
     with options.open_manager() as manager:
         if receipt_id is not None:
@@ -180,10 +180,10 @@ def _yes(value: bool) -> str:
 
 
 def _forget_again(options: CommandOptions, receipts_file: Path | None, yes: bool) -> None:
-    given = [] if receipts_file is None else _read_receipts(receipts_file)
+    known = [] if receipts_file is None else _read_receipts(receipts_file)
     with options.open_manager() as manager:
         _confirm("everything that was forgotten before", yes)
-        receipt = manager.forget_again(given)
+        receipt = manager.forget_again(known)
     if receipt is None:
         print_result(None, options.as_json, message("nothing that was forgotten is here"))
         return
@@ -191,7 +191,7 @@ def _forget_again(options: CommandOptions, receipts_file: Path | None, yes: bool
 
 
 def _read_receipts(path: Path) -> list[ForgetReceipt]:
-    from memoranda.deserialize import build
+    from memoranda.records import build
 
     try:
         return [build(ForgetReceipt, values) for values in json.loads(path.read_text(encoding="utf-8"))]

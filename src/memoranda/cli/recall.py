@@ -23,14 +23,14 @@ from memoranda.cli.output import (
     table,
 )
 from memoranda.display import plural, reason_name
-from memoranda.recalls import Replay
-from memoranda.types import ArmScore, Hit, Memory, Recall, Related, WhyNot
+from memoranda.results.recall import Replay, WhyNot
+from memoranda.types import ArmScore, Hit, Memory, Recall, Related
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from memoranda.manager.manager import MemoryManager
-    from memoranda.results import UserActivity
+    from memoranda.results.maintenance import UserActivity
 
 
 def _check_question(text: str) -> str:
@@ -126,7 +126,7 @@ def context(
     known_at: KnownAt = None,
     min_score: Annotated[
         float | None,
-        typer.Option(help="The lowest score of a result; 0 shows all. Default: what is hardly related is left out."),
+        typer.Option(help="The lowest score of a result; 0 shows all. Default: leave out what is hardly related."),
     ] = None,
 ) -> None:
     """Print the memories for a question as text for a prompt."""
@@ -209,7 +209,7 @@ def list_memories(
     quarantined: Annotated[bool, typer.Option("--quarantined", help="Only memories in quarantine.")] = False,
     oldest_first: Annotated[bool, typer.Option("--oldest-first", help="Start with the memory stored first.")] = False,
 ) -> None:
-    """List memories, the one stored last first."""
+    """List memories, most recently stored first."""
     with options.open_manager() as manager:
         memories = manager.list_memories(
             limit,
@@ -239,7 +239,7 @@ def list_users(
     limit: Limit = 100,
     offset: Offset = 0,
 ) -> None:
-    """List who has memories, in the order of their names."""
+    """List the users that have memories, by name."""
     with options.open_manager() as manager:
         found = manager.users(limit, offset)
     rows = [(each.user, each.memories, each.last_active) for each in found]

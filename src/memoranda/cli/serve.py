@@ -127,7 +127,7 @@ def create_key(
     options: CommandOptions,
     name: Annotated[str, typer.Argument(help="What the key is for.")],
     scopes: Annotated[str, typer.Option(help="Comma-separated list of read, write and admin.")] = "read,write",
-    days: Annotated[float | None, typer.Option(help="Days until the key expires. Default: it never does.")] = None,
+    days: Annotated[float | None, typer.Option(help="Days until the key expires. Default: never.")] = None,
     rate: Annotated[float | None, typer.Option(help="Maximum requests per second. Default: no limit.")] = None,
 ) -> None:
     """Create a key for the tenant. It is shown only once; the database stores a hash."""

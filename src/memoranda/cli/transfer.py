@@ -67,7 +67,7 @@ def export(
         bool | None,
         typer.Option(
             "--encrypt/--plain",
-            help="Whether the file is encrypted. By default as the database is, and with its key.",
+            help="Whether to encrypt the file. By default, as the database is, with the same key.",
             show_default=False,
         ),
     ] = None,
@@ -145,7 +145,10 @@ def backup(
     key_variable: KeyVariable = None,
     key_command: KeyCommand = None,
 ) -> None:
-    """Copy the database while it is in use. The copy of an encrypted database has its key unless another is named."""
+    """Copy the database while it is in use.
+
+    The copy of an encrypted database has the same key, unless an option names another.
+    """
     key = find_key(key_file, key_variable, key_command)
     with options.open_manager() as manager, progress_bar("Copying", options.as_json) as progress:
         report = manager.backup(path, force=force, progress=progress, encryption_key=key)
@@ -157,9 +160,7 @@ def backup(
 def archive(
     options: CommandOptions,
     path: Annotated[Path, typer.Argument(help="File to write, such as old.jsonl.zst.")],
-    older_than: Annotated[
-        float | None, typer.Option(help="Only memories that were stored more than so many days ago.")
-    ] = None,
+    older_than: Annotated[float | None, typer.Option(help="Only memories stored more than this many days ago.")] = None,
     archived: Annotated[
         bool, typer.Option("--archived", help="Only memories that are archived or have expired.")
     ] = False,
@@ -170,9 +171,8 @@ def archive(
 ) -> None:
     """Write memories to a compressed file, or move them there.
 
-    `restore` brings them back.
-
-    Pinned memories are not removed, nor is what replaced a memory that stays.
+    `restore` brings them back. Pinned memories are never removed, and neither is one that replaced a memory that
+    stays.
     """
     key = find_key(key_file, key_variable, key_command)
     age = None if older_than is None else check_days(older_than, "older_than")
@@ -203,9 +203,9 @@ def restore(
 
     With a backup, the old database is kept as <file>.before-restore. An archive replaces nothing.
 
-    The options for the key name that of the file, if it is not the one in the settings.
+    If the file has another key than the one in the settings, name it with a key option.
     """
-    from memoranda.encryption import make_key
+    from memoranda.security.encryption import make_key
     from memoranda.transfer.archive import is_archive
     from memoranda.transfer.export import restore as restore_backup
 

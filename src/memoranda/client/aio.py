@@ -17,7 +17,7 @@ from memoranda.aio.manager import SessionContext as EmbeddedSession
 from memoranda.aio.threads import Threads, in_thread
 from memoranda.client import manager, requests
 from memoranda.client.transport import AsyncHttpTransport, async_calls, async_method
-from memoranda.results import ExportReport, ImportReport
+from memoranda.results.transfer import ExportReport, ImportReport
 from memoranda.types import ANY, JSON, AnyUser, ArmScore, Progress, Recall
 from memoranda.validation import check_integer
 

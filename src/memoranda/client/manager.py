@@ -36,11 +36,12 @@ from memoranda.client.responses import deserialize, parse_list
 from memoranda.client.transport import HttpTransport, sync_calls, sync_method
 from memoranda.conversation.conversations import ConversationCache
 from memoranda.conversation.memory import ConversationMemory
-from memoranda.encryption import EncryptionKey, make_key
 from memoranda.errors import Closed, InvalidInput, MemorandaError, NotFound, Unavailable
 from memoranda.files import atomic_replace, open_to_read, open_to_write
 from memoranda.messages.message import Message, vendor_text
-from memoranda.results import ExportReport, ImportReport, SessionMessage, SessionSummary
+from memoranda.results.transfer import ExportReport, ImportReport
+from memoranda.results.workflows import SessionMessage, SessionSummary
+from memoranda.security.encryption import EncryptionKey, make_key
 from memoranda.sessions.context import SessionContext as Embedded
 from memoranda.sessions.context import list_interactions
 from memoranda.types import ANY, JSON, AnyUser, ArmScore, Progress, Recall

@@ -28,44 +28,36 @@ from memoranda.client.calls import (
     to_list,
 )
 from memoranda.client.responses import deserialize, parse_context, parse_list, parse_outcomes
-from memoranda.entries import name_source
 from memoranda.errors import Conflict, InvalidInput, InvalidType
-from memoranda.facts import Fact, FactConflict
 from memoranda.items.base import Item, NamespaceActivity, check_values
 from memoranda.manager.items import ItemMethods
 from memoranda.manager.maintenance import UpkeepMethods
 from memoranda.manager.memories import MemoryMethods, split_source
 from memoranda.manager.workflows import ConversationMethods, ValueMethods, WorkflowMethods
 from memoranda.messages.message import CONVERTERS, as_text, is_message
-from memoranda.recalls import Replay
-from memoranda.receipts import ForgetReceipt
-from memoranda.results import (
+from memoranda.results.facts import Fact, FactConflict
+from memoranda.results.maintenance import (
     CleanupReport,
-    ExecutionPage,
-    ExecutionStats,
     Health,
     History,
-    KnowledgeReport,
-    KnowledgeSource,
     NameActivity,
-    SessionMessage,
-    SessionSummary,
     Stats,
     UpkeepReport,
     UserActivity,
+)
+from memoranda.results.recall import Replay, WhyNot
+from memoranda.results.receipts import ForgetReceipt
+from memoranda.results.workflows import (
+    ExecutionPage,
+    ExecutionStats,
+    KnowledgeReport,
+    KnowledgeSource,
+    SessionMessage,
+    SessionSummary,
     VerificationReport,
 )
-from memoranda.text_checks import clean_text
-from memoranda.types import (
-    JSON,
-    Association,
-    Hit,
-    Memory,
-    Outcomes,
-    Recall,
-    Related,
-    WhyNot,
-)
+from memoranda.text.checks import clean_text
+from memoranda.types import JSON, Association, Hit, Memory, Outcomes, Recall, Related, name_source
 from memoranda.validation import (
     CHANGEABLE_FIELDS,
     check_changed_fields,

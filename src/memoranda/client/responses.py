@@ -10,10 +10,9 @@ from typing import Any, Final, TypeVar
 import httpx2
 
 from memoranda import errors
-from memoranda.deserialize import build
 from memoranda.errors import PROBLEM_URN, Denied, Incompatible, MemorandaError, Unavailable
-from memoranda.recalls import Context
-from memoranda.records import ResultList
+from memoranda.records import ResultList, build
+from memoranda.results.recall import Context
 from memoranda.types import Hit, Memory, Outcome, Outcomes
 
 _T = TypeVar("_T")

@@ -30,7 +30,8 @@ from memoranda.llm.base import LLM, MeteredLLM
 from memoranda.llm.failures import describe_failure
 from memoranda.messages.editable import editable
 from memoranda.messages.message import Message, text_of
-from memoranda.text import query_terms, split_sentences
+from memoranda.text.sentences import split_sentences
+from memoranda.text.terms import query_terms
 from memoranda.types import JSON, Usage
 
 MIN_CHARACTERS: Final = 600

@@ -25,12 +25,12 @@ from memoranda.dashboard.results import (
     Overview,
     Provenance,
 )
-from memoranda.deserialize import build
 from memoranda.maintenance.upkeep_store import last_run_key
 from memoranda.manager.manager import MemoryManager
 from memoranda.recall.ledger import AccessCounter
 from memoranda.recall.pipeline import RecallPipeline
 from memoranda.recall.render import RELEVANT, render_context
+from memoranda.records import build
 from memoranda.storage.base import PartitionKey, ReadTransaction
 from memoranda.storage.read import get_memories
 from memoranda.storage.rows import in_scope

@@ -1,4 +1,4 @@
-"""Time expressions in English text, resolved relative to the time when they were said."""
+"""Time expressions in English and eight other languages, resolved relative to the time when they were said."""
 
 from memoranda.dates.find import Mention, MentionKind, find_mentions
 from memoranda.dates.rules import Interval, Precision, Tense

@@ -13,7 +13,6 @@ from datetime import datetime, timedelta
 from functools import lru_cache, partial
 from typing import Final, Literal, TypeAlias
 
-from memoranda.caches import text_cache
 from memoranda.dates import absolute, relative
 from memoranda.dates.other_languages import Translation, fold_accents, language_rules, trigger_words
 from memoranda.dates.rules import (
@@ -34,8 +33,9 @@ from memoranda.dates.rules import (
     weekend_of,
 )
 from memoranda.dates.vocabulary import NUMBER, find_word_kinds, parse_count, weekday_number
-from memoranda.languages import ENGLISH, recognize
-from memoranda.text import languages_of, lower_case
+from memoranda.text.cache import text_cache
+from memoranda.text.languages import ENGLISH, recognize
+from memoranda.text.terms import languages_of, lower_case
 
 MentionKind: TypeAlias = Literal["at", "since", "until"]
 

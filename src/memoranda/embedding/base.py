@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias, runtime_checkable
 
 from memoranda.errors import InvalidType
-from memoranda.text_checks import clean_text
+from memoranda.text.checks import clean_text
 
 if TYPE_CHECKING:
     from memoranda.types import FloatArray

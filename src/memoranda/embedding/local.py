@@ -40,7 +40,7 @@ from memoranda.embedding.model_files import read_model_file
 from memoranda.embedding.parallel import FairSlots, default_threads, run_each
 from memoranda.errors import Incompatible, InvalidInput, MissingExtra, Unavailable
 from memoranda.fork_safety import register_fork_handler
-from memoranda.text import split_sentences
+from memoranda.text.sentences import split_sentences
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

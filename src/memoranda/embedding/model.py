@@ -24,7 +24,7 @@ from memoranda.embedding.base import (
     find_sentence_embedder,
 )
 from memoranda.errors import InvalidInput, InvalidType
-from memoranda.text import content_hash
+from memoranda.text.terms import content_hash
 
 if TYPE_CHECKING:
     import numpy as np

@@ -12,7 +12,7 @@ import openai
 
 from memoranda.embedding.base import EmbedderIdentity, InputKind, check_input_texts, normalize
 from memoranda.errors import Incompatible, InvalidInput
-from memoranda.llm.openai import translate_errors
+from memoranda.llm.failures import translate_errors
 
 if TYPE_CHECKING:
     from memoranda.types import FloatArray
@@ -89,7 +89,7 @@ class OpenAIEmbedder:
         self._client.close()
 
     def _request(self, texts: list[str]) -> list[list[float]]:
-        with translate_errors(self._model, unusable=Incompatible, secrets=self._secrets):
+        with translate_errors(openai, self._model, self._secrets, unusable=Incompatible):
             answer = self._client.embeddings.create(model=self._model, input=texts, encoding_format="float")
         if len(answer.data) != len(texts):
             raise Incompatible(f"{self._model} gave {len(answer.data)} vectors for {len(texts)} texts")

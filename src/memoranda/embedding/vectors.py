@@ -22,7 +22,7 @@ from memoranda.errors import Incompatible, MemorandaError, Unavailable
 from memoranda.storage.base import Generation, ReadTransaction, Row, Store, Transaction
 from memoranda.storage.changes import NewMemory
 from memoranda.storage.schema import generations, memories, vectors
-from memoranda.text import content_hash
+from memoranda.text.terms import content_hash
 from memoranda.types import ANY, FloatArray, Memory, Progress
 
 _G = generations.c

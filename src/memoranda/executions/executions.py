@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
 from memoranda.errors import InvalidInput, InvalidType
-from memoranda.redaction import Redactor
-from memoranda.results import ExecutionPage, ExecutionRecord, ExecutionStats, VerificationReport
-from memoranda.text_checks import clean_text
+from memoranda.results.workflows import ExecutionPage, ExecutionRecord, ExecutionStats, VerificationReport
+from memoranda.security.redaction import Redactor
+from memoranda.text.checks import clean_text
 from memoranda.types import DEFAULT_TENANT, JSON, Clock
 from memoranda.validation import (
     check_datetime,

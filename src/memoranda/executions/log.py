@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import ColumnElement, func, insert, select
 
 from memoranda.errors import Incompatible
-from memoranda.results import VerificationReport
+from memoranda.results.workflows import VerificationReport
 from memoranda.storage.base import OwnedWork, ReadTransaction, Store, Transaction, chunked
 from memoranda.storage.database_key import DatabaseKey
 from memoranda.storage.rows import to_json, to_micros

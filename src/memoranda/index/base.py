@@ -71,7 +71,7 @@ class VectorEngine(Protocol):
 class TextIndex(Protocol):
     """Terms to memories by BM25, with the statistics of the texts that a call may see: all, or those in `among`.
 
-    A term of a query may be several alternatives that count as one word, joined by `memoranda.text.OR`.
+    A term of a query may be several alternatives that count as one word, joined by `memoranda.text.terms.OR`.
     """
 
     @property

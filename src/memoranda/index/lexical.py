@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from memoranda.errors import InvalidInput
 from memoranda.index.vectors import grow_array
-from memoranda.text import OR
+from memoranda.text.terms import OR
 from memoranda.types import FloatArray, IntArray
 
 K1 = 0.9

@@ -16,9 +16,9 @@ from memoranda.index.base import PartitionVectors
 from memoranda.index.faiss import GRAPH_FROM, FAISSIndex
 from memoranda.index.lexical import Postings
 from memoranda.index.vectors import IdTable, grow_array
-from memoranda.languages import ALGORITHMS, UNSPACED
 from memoranda.storage.base import IndexRow, PartitionKey
-from memoranda.text import LANGUAGE_KEY
+from memoranda.text.languages import ALGORITHMS, UNSPACED
+from memoranda.text.terms import LANGUAGE_KEY
 from memoranda.types import ANY, FloatArray, IntArray
 
 UNNAMED = -1

@@ -12,7 +12,6 @@ from typing import TypeAlias
 
 import numpy as np
 
-from memoranda.encryption import EncryptionKey
 from memoranda.errors import Incompatible, MemorandaError, NotFound, Unavailable
 from memoranda.files import ChecksummedFile, open_checksummed_file, write_checksummed_file
 from memoranda.fork_safety import register_fork_handler
@@ -23,6 +22,7 @@ from memoranda.index.gpu import load_torch
 from memoranda.index.partition import NEVER_LOADED, Partition
 from memoranda.index.stored import StoredPartition
 from memoranda.index.vectors import Snapshot, load_faiss
+from memoranda.security.encryption import EncryptionKey
 from memoranda.storage.base import IndexSource, OwnerSearch, PartitionKey, PartitionState, SearchStore
 from memoranda.types import ANY, JSON
 

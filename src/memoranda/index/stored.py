@@ -11,7 +11,7 @@ from memoranda.index.base import PartitionVectors
 from memoranda.index.lexical import Postings
 from memoranda.index.partition import Partition
 from memoranda.storage.base import OwnerSearch, PartitionKey, TermCounts
-from memoranda.text import OR
+from memoranda.text.terms import OR
 from memoranda.types import FloatArray, IntArray
 
 

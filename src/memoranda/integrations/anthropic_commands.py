@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
 from memoranda.errors import Conflict, InvalidInput, MemorandaError, MissingExtra
-from memoranda.mistakes import describe_mistakes
+from memoranda.pydantic_errors import describe_mistakes
 
 try:
     from anthropic.lib.tools import ToolError

@@ -10,7 +10,7 @@ from memoranda import aio
 from memoranda.errors import InvalidInput, MissingExtra
 from memoranda.integrations.managers import Source, open_async
 from memoranda.messages.message import Message, text_of, to_plain_dict
-from memoranda.text_checks import clean_text
+from memoranda.text.checks import clean_text
 from memoranda.validation import check_integer
 
 try:

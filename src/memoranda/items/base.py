@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 from memoranda import display
 from memoranda.errors import InvalidInput, InvalidType
 from memoranda.records import Record
-from memoranda.text_checks import check_unicode
+from memoranda.text.checks import check_unicode
 from memoranda.types import JSON
 from memoranda.validation import MAX_CONDITIONS, MAX_DEPTH, copy_json, shown
 

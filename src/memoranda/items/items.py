@@ -17,7 +17,6 @@ from typing import Any, Final
 import numpy as np
 from sqlalchemy import ColumnElement, func, select, update
 
-from memoranda.caches import clear_text_caches
 from memoranda.embedding.vectors import Vectors
 from memoranda.errors import Conflict, InvalidInput
 from memoranda.index.partition import Partition
@@ -38,9 +37,9 @@ from memoranda.items.base import (
     passes,
     values_at,
 )
-from memoranda.redaction import redact_secrets
 from memoranda.remember.new_memory import DEFAULT_IMPORTANCE, value_to_text, value_to_words
 from memoranda.remember.quarantine import screen
+from memoranda.security.redaction import redact_secrets
 from memoranda.storage.add import insert_changes
 from memoranda.storage.base import Owner, PartitionKey, ReadTransaction, Row, Store, Tenant, Transaction, chunked
 from memoranda.storage.changes import NewMemory, Remove
@@ -48,7 +47,8 @@ from memoranda.storage.read import get_memories, memory_by_key
 from memoranda.storage.rows import from_micros, not_expired, owner_conditions, stored_name, to_micros
 from memoranda.storage.schema import memories, vectors
 from memoranda.storage.write import MemoryWrite, apply_changes
-from memoranda.text import content_hash, lexical_keys, query_terms
+from memoranda.text.cache import clear_text_caches
+from memoranda.text.terms import content_hash, lexical_keys, query_terms
 from memoranda.types import ANY, JSON, Clock, FloatArray, IntArray, Memory, MemoryType, Outcome, Scope
 
 SOURCE: Final = "item"

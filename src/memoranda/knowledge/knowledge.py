@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Final
 
 from memoranda.errors import Conflict, InvalidInput, InvalidType, NotFound, Unavailable
 from memoranda.remember.quarantine import screen
-from memoranda.results import Document, Knowledge, KnowledgeReport, KnowledgeSource
+from memoranda.results.workflows import Document, Knowledge, KnowledgeReport, KnowledgeSource
 from memoranda.storage.changes import Change, Edit, NewMemory, Remove
 from memoranda.storage.read import matching_ids, walk
 from memoranda.storage.write import MemoryWrite, apply_changes, retry_on_conflict
-from memoranda.text import content_hash, lexical_keys
-from memoranda.text_checks import clean_text
+from memoranda.text.checks import clean_text
+from memoranda.text.terms import content_hash, lexical_keys
 from memoranda.types import JSON, Clock, Filter, Memory, MemoryType, Progress, Recall, Scope
 from memoranda.validation import SHARED_USER, check_name, copy_json_object
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
 import anthropic
 
-from memoranda.errors import ExtractionFailed, InvalidInput, MemorandaError, Unavailable
-from memoranda.llm.base import Completion, Retries, is_temporary, parse_retry_after
-from memoranda.llm.failures import call_by_deadline, hide, safe_cause
+from memoranda.errors import ExtractionFailed, InvalidInput
+from memoranda.llm.base import Completion, Retries
+from memoranda.llm.failures import call_by_deadline, translate_errors
 from memoranda.types import JSON
 
 _TOOL: Final = "answer"
@@ -77,7 +76,7 @@ class AnthropicLLM:
         return replace(answer, attempts=attempts)
 
     def _request(self, prompt: str, max_tokens: int, options: Mapping[str, object]) -> Completion:
-        with _translate_errors(self._model, self._secrets):
+        with translate_errors(anthropic, self._model, self._secrets):
             answer = self._client.messages.create(
                 model=self._model,
                 max_tokens=max_tokens,
@@ -99,27 +98,3 @@ def _block_text(block: Any) -> Any:
     if block.type == "tool_use":
         return json.dumps(block.input)
     return block.text if block.type == "text" else ""
-
-
-@contextmanager
-def _translate_errors(model: str, secrets: Collection[str]) -> Iterator[None]:
-    """Translate the client's errors."""
-    try:
-        yield
-    except MemorandaError:
-        raise
-    except Exception as error:  # noqa: BLE001 - translated: the client also raises plain errors for answers of the wrong form
-        raise _translate(error, model, secrets) from safe_cause(error, secrets)
-
-
-def _translate(error: Exception, model: str, secrets: Collection[str]) -> MemorandaError:
-    if isinstance(error, anthropic.APIStatusError):
-        message = hide(error.message, secrets)
-        if is_temporary(error.status_code):
-            return Unavailable(f"{model}: {message}", retry_after=parse_retry_after(error.response.headers))
-        return InvalidInput(f"Anthropic refused {model} ({error.status_code}): {message}")
-    if isinstance(error, anthropic.APIConnectionError):
-        return Unavailable(f"Anthropic cannot be reached for {model}: {hide(error.message, secrets)}")
-    if isinstance(error, anthropic.APIError):
-        return ExtractionFailed(f"{model} gave no usable answer: {hide(error.message, secrets)}")
-    return ExtractionFailed(f"{model} gave no usable answer: {type(error).__name__}")

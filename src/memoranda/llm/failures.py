@@ -1,19 +1,20 @@
-"""What to do when a model fails: describe it without secrets, bound how long a call takes, and wait before the next."""
+"""What to do when a model fails: translate and describe the error, bound a call in time, and wait before the next."""
 
 from __future__ import annotations
 
 import contextvars
 import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
+from contextlib import contextmanager
 from datetime import datetime, timedelta
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
-from memoranda.errors import Unavailable
-from memoranda.llm.base import Retries, call_with_retries
-from memoranda.redaction import default_redactor
+from memoranda.errors import ExtractionFailed, InvalidInput, MemorandaError, Unavailable
+from memoranda.llm.base import Retries, call_with_retries, is_temporary, parse_retry_after
+from memoranda.security.redaction import default_redactor
 
 T = TypeVar("T")
 _MAX_LENGTH: Final = 200
@@ -56,6 +57,39 @@ def safe_cause(error: BaseException, secrets: Collection[str]) -> BaseException 
     return None
 
 
+@contextmanager
+def translate_errors(
+    client: Any, model: str, secrets: Collection[str], *, unusable: type[MemorandaError] = ExtractionFailed
+) -> Iterator[None]:
+    """Translate the errors of an official client.
+
+    Args:
+        client: The package `openai` or `anthropic`, whose classes of errors have the same names.
+        model: The model that was asked.
+        secrets: What no message may contain.
+        unusable: The error for an answer that cannot be used.
+    """
+    try:
+        yield
+    except MemorandaError:
+        raise
+    except Exception as error:  # noqa: BLE001 - translated: clients also raise plain errors for answers of the wrong form
+        raise _translate(client, error, model, secrets, unusable) from safe_cause(error, secrets)
+
+
+def _translate(
+    client: Any, error: Any, model: str, secrets: Collection[str], unusable: type[MemorandaError]
+) -> MemorandaError:
+    message = hide(error.message, secrets) if isinstance(error, client.APIError) else type(error).__name__
+    if isinstance(error, client.APIStatusError):
+        if is_temporary(error.status_code):
+            return Unavailable(f"{model}: {message}", retry_after=parse_retry_after(error.response.headers))
+        return InvalidInput(f"the endpoint refused {model} ({error.status_code}): {message}")
+    if isinstance(error, client.APIConnectionError):
+        return Unavailable(f"the endpoint of {model} cannot be reached: {message}")
+    return unusable(f"the endpoint of {model} gave no usable answer: {message}")
+
+
 def call_within(seconds: float, call: Callable[[], T], name: str) -> T:
     """Return the result of the call; raise `Unavailable` when it takes longer.
 
@@ -81,7 +115,14 @@ def call_within(seconds: float, call: Callable[[], T], name: str) -> T:
 
 
 def call_by_deadline(seconds: float, call: Callable[[], T], retries: Retries, name: str) -> tuple[T, int]:
-    """Return the result of the call and the number of attempts; all of them together take at most so many seconds."""
+    """Return the result of a call, and the number of attempts.
+
+    Args:
+        seconds: How long all attempts together may take.
+        call: What to call.
+        retries: How often to call it again after a temporary failure.
+        name: The model, for error messages.
+    """
     deadline = time.monotonic() + seconds
 
     def attempt() -> T:

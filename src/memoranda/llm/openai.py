@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import openai
 
-from memoranda.errors import ExtractionFailed, InvalidInput, MemorandaError, Unavailable
-from memoranda.llm.base import Completion, Retries, is_temporary, parse_retry_after
-from memoranda.llm.failures import call_by_deadline, hide, safe_cause
+from memoranda.errors import ExtractionFailed, InvalidInput
+from memoranda.llm.base import Completion, Retries
+from memoranda.llm.failures import call_by_deadline, translate_errors
 from memoranda.types import JSON
 
 
@@ -91,7 +90,7 @@ class OpenAILLM:
         body = dict(options)
         if self._temperature is not None:
             body["temperature"] = self._temperature
-        with translate_errors(self._model, secrets=self._secrets):
+        with translate_errors(openai, self._model, self._secrets):
             answer = self._client.chat.completions.create(
                 model=self._model,
                 messages=[{"role": "user", "content": prompt}],
@@ -110,31 +109,3 @@ def _read_answer(answer: Any, model: str) -> Completion:
     usage = answer.usage
     tokens = (int(usage.prompt_tokens or 0), int(usage.completion_tokens or 0)) if usage else (0, 0)
     return Completion(text or "", *tokens)
-
-
-@contextmanager
-def translate_errors(
-    model: str, unusable: type[MemorandaError] = ExtractionFailed, secrets: Collection[str] = ()
-) -> Iterator[None]:
-    """Translate the client's errors; `unusable` is raised for an answer that cannot be used."""
-    try:
-        yield
-    except MemorandaError:
-        raise
-    except Exception as error:  # noqa: BLE001 - translated: the client also raises plain errors for answers of the wrong form
-        raise _translate(error, model, unusable, secrets) from safe_cause(error, secrets)
-
-
-def _translate(
-    error: Exception, model: str, unusable: type[MemorandaError], secrets: Collection[str]
-) -> MemorandaError:
-    if isinstance(error, openai.APIStatusError):
-        message = hide(error.message, secrets)
-        if is_temporary(error.status_code):
-            return Unavailable(f"{model}: {message}", retry_after=parse_retry_after(error.response.headers))
-        return InvalidInput(f"the endpoint refused {model} ({error.status_code}): {message}")
-    if isinstance(error, openai.APIConnectionError):
-        return Unavailable(f"the endpoint of {model} cannot be reached: {hide(error.message, secrets)}")
-    if isinstance(error, openai.APIError):
-        return unusable(f"the endpoint of {model} gave no usable answer: {hide(error.message, secrets)}")
-    return unusable(f"the endpoint of {model} gave no usable answer: {type(error).__name__}")

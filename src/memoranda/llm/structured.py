@@ -211,7 +211,14 @@ def expect_text(value: JSON, name: str) -> str:
 
 
 def expect_number(value: JSON, name: str, *, minimum: float, maximum: float) -> float:
-    """Return the value if it is a number within the bounds."""
+    """Return the value if it is a number within the bounds; else raise `InvalidInput`.
+
+    Args:
+        value: What the model answered.
+        name: The field, for the error message.
+        minimum: The lowest number.
+        maximum: The highest number.
+    """
     if isinstance(value, bool) or not isinstance(value, int | float) or not minimum <= value <= maximum:
         raise InvalidInput(f"{name} must be a number from {minimum:g} to {maximum:g}")
     return float(value)

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from memoranda.errors import InvalidInput
-from memoranda.results import DerivationKind, PolicyName
+from memoranda.results.maintenance import DerivationKind, PolicyName
 from memoranda.types import Memory, MemoryType
 
 POLICIES: Final[tuple[PolicyName, ...]] = (

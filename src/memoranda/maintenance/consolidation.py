@@ -17,9 +17,10 @@ from memoranda.conversation.base import default_counter
 from memoranda.conversation.summarizing import Sentence, format_transcript, select_sentences, summarize_lines_with_llm
 from memoranda.llm.base import LLM
 from memoranda.maintenance.base import SHORT_LIVED, UpkeepItem, UpkeepSettings, is_live, owner_key
-from memoranda.results import DerivationKind
+from memoranda.results.maintenance import DerivationKind
 from memoranda.storage.changes import NewMemory
-from memoranda.text import content_hash, lexical_keys, query_terms, split_sentences
+from memoranda.text.sentences import split_sentences
+from memoranda.text.terms import content_hash, lexical_keys, query_terms
 from memoranda.types import JSON, Clock, FloatArray, Memory, MemoryType, Scope, trust_rank
 
 if TYPE_CHECKING:
@@ -158,8 +159,14 @@ def find_clusters(
 ) -> list[SourceGroup]:
     """Return clusters of related episodic memories that were not consolidated yet.
 
-    `vectors` are unit vectors by memory id, `baseline` is the cosine of two unrelated texts. A second call with the
-    memories that are left over finds nothing more.
+    A second call with the memories that are left over finds nothing more.
+
+    Args:
+        items: The memories to look at.
+        vectors: Their unit vectors, by memory id.
+        baseline: The cosine of two unrelated texts.
+        now: The time of the upkeep run.
+        settings: How similar and how old memories must be.
     """
     candidates: dict[tuple[str, ...], list[Memory]] = defaultdict(list)
     for item in items:
@@ -254,7 +261,15 @@ def derive_memory(
     llm: LLM | None = None,
     metadata: Mapping[str, JSON] | None = None,
 ) -> DerivedMemory:
-    """Write one memory from a group, without its vector; without a model, quote the most important sentences."""
+    """Write one memory from a group, without its vector.
+
+    Args:
+        group: The memories to write it from.
+        spec: What kind of memory to write, and how long.
+        clock: The clock of the manager.
+        llm: The model that writes it; without one, it quotes the most important sentences.
+        metadata: What to store with it.
+    """
     sentences = [
         sentence for position, memory in enumerate(group.sources) for sentence in _split_memory(position, memory)
     ]

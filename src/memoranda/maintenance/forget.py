@@ -14,18 +14,19 @@ from sqlalchemy import func, select, update
 from memoranda.errors import InvalidInput, MemorandaError, Unavailable
 from memoranda.maintenance.erasure import (
     TEXT_OF_MEMORY,
+    ErasedTexts,
     ErasureRows,
     ErasureTarget,
     count_recalls,
     delete_rows,
     erases_recalls,
     find_rows,
+    find_traces,
     mark_erasure,
     recall_matches,
 )
 from memoranda.maintenance.receipts import DATABASE_FILE, SEARCH_INDEX, Receipts
-from memoranda.maintenance.traces import ErasedTexts, find_traces
-from memoranda.receipts import ErasureStatus, ForgetReceipt, StoreReceipt
+from memoranda.results.receipts import ErasureStatus, ForgetReceipt, StoreReceipt
 from memoranda.sessions.base import Namespace, Tenant
 from memoranda.storage.base import ReadTransaction, Store, Transaction, TurnStore
 from memoranda.storage.recalls import clear_recalls, recalls_with
@@ -139,6 +140,13 @@ class MemoryEraser:
         """Erase the rows in one transaction, then caches, index and file.
 
         The receipt is stored with the erasure. If the process ends in between, the next start finishes the work.
+
+        Args:
+            scope: Only memories in this scope.
+            ids: Only these memories; any when empty.
+            where: Only memories that match.
+            containing: Only memories with this text.
+            dry_run: Return what would be erased, and erase nothing.
         """
         target = ErasureTarget(scope, ids, where, containing)
         if target.whole_scope and scope == Scope(self._tenant):
@@ -163,15 +171,15 @@ class MemoryEraser:
             logger.warning("receipt %s stays pending until its end can be written: %s", stored.id, error)
             return stored
 
-    def forget_again(self, given: Sequence[ForgetReceipt]) -> ForgetReceipt | None:
+    def forget_again(self, receipts: Sequence[ForgetReceipt]) -> ForgetReceipt | None:
         """Erase what was forgotten before and is here again, by the tombstones; None when nothing is.
 
         What was said after it was forgotten is kept. The given receipts, which a restored backup may not have, are
         stored again.
         """
-        if wrong := [receipt.id for receipt in given if not self._receipts.verify(receipt)]:
+        if wrong := [receipt.id for receipt in receipts if not self._receipts.verify(receipt)]:
             raise InvalidInput(f"receipt {wrong[0]!r} was not signed by this store, or was changed: nothing was erased")
-        for receipt in given:
+        for receipt in receipts:
             self._store.write(partial(self._receipts.write, receipt=receipt), tenant=self._tenant)
         memory_ids, seqs = self._store.read(self._find_again, tenant=self._tenant)
         if not memory_ids and not seqs:

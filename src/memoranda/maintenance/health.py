@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from memoranda.errors import Incompatible, Unavailable
 from memoranda.maintenance.receipts import find_receipt_problems
-from memoranda.results import AgentActivity, CheckReport, Health, RepairReport, Stats
+from memoranda.results.maintenance import AgentActivity, CheckReport, Health, RepairReport, Stats
 from memoranda.sessions.base import Tenant
 from memoranda.storage.add import count_by_agent, count_by_type, count_executions
 from memoranda.storage.base import PartitionKey
@@ -71,7 +71,17 @@ def collect_health(
     durability: str,
     problems: Sequence[str],
 ) -> Health:
-    """Return the health of all components; `problems` are those of components that are not passed in."""
+    """Return the health of all components.
+
+    Args:
+        store: The database.
+        vectors: The embedder and the vectors in use.
+        partitions: The search index.
+        short_term: The short-term values.
+        sessions: The open sessions.
+        durability: The setting `durability`.
+        problems: Those of components that are not passed in.
+    """
     embedder, status = vectors.embedder, store.status()
     _, _, short_term_problems = _count_short_term(short_term, sessions, DEFAULT_TENANT)
     queue = store.read(read_queue, tenant=ANY)
@@ -139,7 +149,16 @@ def repair(
     executions: ExecutionLog,
     progress: Progress | None = None,
 ) -> RepairReport:
-    """Rebuild what derives from the rows: indexes, full text, counts, vectors and the search index."""
+    """Rebuild what derives from the rows: indexes, full text, counts, vectors and the search index.
+
+    Args:
+        store: The database.
+        vectors: Makes missing vectors again.
+        partitions: The search index.
+        audit_key: The key of the receipts.
+        executions: The execution records, which are checked too.
+        progress: Called with (done, total) while texts are embedded.
+    """
     before = check(store, partitions, audit_key, executions)
     if before.ok:
         return RepairReport((), (), ())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memoranda.recall.later import attach_later
-from memoranda.results import History
+from memoranda.results.maintenance import History
 from memoranda.storage.base import Store
 from memoranda.storage.changes import Archive, Change, Pin, no_memory
 from memoranda.storage.lifecycle import read_lineage, read_revisions, read_superseded

@@ -18,8 +18,8 @@ from sqlalchemy import func, select
 
 from memoranda.errors import Incompatible, NotFound
 from memoranda.messages.message import Message, text_of
-from memoranda.receipts import ForgetReceipt, StoreReceipt
 from memoranda.remember.duplicates import statement_tokens
+from memoranda.results.receipts import ForgetReceipt, StoreReceipt
 from memoranda.storage.base import ReadTransaction, Store, Transaction, chunked
 from memoranda.storage.database_key import DatabaseKey
 from memoranda.storage.meta import get_meta
@@ -73,7 +73,15 @@ class Receipts:
         places: tuple[StoreReceipt, ...],
         digests: Iterable[bytes],
     ) -> ForgetReceipt:
-        """Return a receipt with a new id, in which pseudonyms stand for the names."""
+        """Return a receipt with a new id, in which pseudonyms stand for the names.
+
+        Args:
+            scope: What was forgotten.
+            ids: The erased memories.
+            at: When they were erased.
+            places: What became of each place.
+            digests: The tombstones of the erased texts.
+        """
         return ForgetReceipt(
             tuple(sorted(ids)),
             places,

@@ -13,7 +13,7 @@ from memoranda.llm.base import LLM, MeteredLLM
 from memoranda.maintenance.base import DEFAULT_POLICIES, POLICIES, UpkeepSettings
 from memoranda.maintenance.upkeep_run import UpkeepRun
 from memoranda.maintenance.upkeep_store import UpkeepStore
-from memoranda.results import PolicyName, UpkeepReport
+from memoranda.results.maintenance import PolicyName, UpkeepReport
 from memoranda.storage.base import ScrubState, ScrubStore
 from memoranda.types import Clock, Progress, Scope
 from memoranda.validation import check_component, shown
@@ -84,7 +84,16 @@ class Upkeep:
         delete: bool,
         dry_run: bool,
     ) -> UpkeepOptions:
-        """Check the arguments of a call. Without settings, the configured session timeout applies."""
+        """Return the checked arguments of a call.
+
+        Args:
+            scope: The memories to maintain.
+            policies: Names of policies; the default ones when None.
+            settings: The numbers; the default ones with the configured session timeout when None.
+            llm: A model for this call instead of the configured one.
+            delete: Also run the policy `delete`.
+            dry_run: Decide, but change nothing.
+        """
         if not isinstance(settings, UpkeepSettings | None):
             raise InvalidType(f"settings must be UpkeepSettings, not {type(settings).__name__}")
         if llm is not None:

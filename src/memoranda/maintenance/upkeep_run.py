@@ -14,7 +14,7 @@ from memoranda.maintenance.base import POLICIES, UpkeepItem, UpkeepSettings
 from memoranda.maintenance.consolidation import DerivationSpec, DerivedMemory, SourceGroup
 from memoranda.maintenance.upkeep_store import AppliedChange, PlannedChange, UpkeepStore, plan_changes, update_items
 from memoranda.remember.new_memory import check_options
-from memoranda.results import PolicyName, UpkeepDecision
+from memoranda.results.maintenance import PolicyName, UpkeepDecision
 from memoranda.types import JSON, Clock, FloatArray, Scope, Usage
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import Final, Self
 
 from memoranda.maintenance.base import UpkeepItem
 from memoranda.maintenance.consolidation import DerivedMemory
-from memoranda.results import UpkeepDecision, UpkeepReport
+from memoranda.results.maintenance import UpkeepDecision, UpkeepReport
 from memoranda.storage import lifecycle
 from memoranda.storage.base import PartitionKey, ReadTransaction, Store, Transaction
 from memoranda.storage.changes import Archive, Change, Derive, Remove, Supersede

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from memoranda.recall.facts import Facts
     from memoranda.recall.ledger import RecallLedger
     from memoranda.recall.pipeline import RecallPipeline
-    from memoranda.redaction import Redactor
     from memoranda.remember.memories import Memories
     from memoranda.remember.pipeline import RememberPipeline
+    from memoranda.security.redaction import Redactor
     from memoranda.sessions.base import ValueStore
     from memoranda.sessions.values import ShortTerm
     from memoranda.settings import MemoryConfig
@@ -221,7 +221,7 @@ class Components:
         """Build the components that work without a database or open it when they first need it."""
         from memoranda.conversation.conversations import Conversations
         from memoranda.executions.executions import ExecutionMirror, Executions
-        from memoranda.redaction import default_redactor
+        from memoranda.security.redaction import default_redactor
         from memoranda.sessions.context import Sessions
         from memoranda.sessions.values import Values, open_short_term
 

@@ -24,7 +24,7 @@ from memoranda.items.base import (
 )
 from memoranda.manager.recall import ManagerMethods, as_text
 from memoranda.records import ResultList
-from memoranda.text_checks import clean_query, clean_text
+from memoranda.text.checks import clean_query, clean_text
 from memoranda.types import JSON, AnyUser
 from memoranda.validation import (
     check_flag,

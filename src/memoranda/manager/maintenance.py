@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from memoranda.errors import InvalidInput, InvalidType
 from memoranda.manager.recall import ManagerMethods
-from memoranda.receipts import ForgetReceipt
 from memoranda.records import ResultList
-from memoranda.text_checks import clean_text
+from memoranda.results.receipts import ForgetReceipt
+from memoranda.text.checks import clean_text
 from memoranda.types import ANY, AnyUser, Memory, MemoryType, Progress, Scope
 from memoranda.validation import (
     check_flag,
@@ -29,10 +29,10 @@ from memoranda.validation import (
 )
 
 if TYPE_CHECKING:
-    from memoranda.facts import Fact, FactConflict
     from memoranda.llm.base import LLM
     from memoranda.maintenance.base import UpkeepSettings
-    from memoranda.results import (
+    from memoranda.results.facts import Fact, FactConflict
+    from memoranda.results.maintenance import (
         Health,
         History,
         NameActivity,

@@ -17,7 +17,7 @@ from memoranda.manager.memories import MemoryMethods
 from memoranda.manager.transfer import BackupMethods
 from memoranda.manager.workflows import ConversationMethods, ValueMethods, WorkflowMethods
 from memoranda.settings import MemoryConfig, get_settings, with_encryption_key
-from memoranda.text_checks import clean_text
+from memoranda.text.checks import clean_text
 from memoranda.types import DEFAULT_TENANT, JSON, Clock, RetentionPolicy
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from memoranda.embedding.base import Embedder
     from memoranda.index.base import VectorEngine
     from memoranda.llm.base import LLM
-    from memoranda.redaction import Redactor
+    from memoranda.security.redaction import Redactor
     from memoranda.sessions.base import ValueStore
     from memoranda.sessions.context import SessionContext
 

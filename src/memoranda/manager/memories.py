@@ -10,12 +10,11 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from memoranda.entries import name_source
 from memoranda.errors import InvalidInput, InvalidType
 from memoranda.manager.recall import RecallMethods, as_text
 from memoranda.records import ResultList
-from memoranda.text_checks import clean_text
-from memoranda.types import JSON, AnyUser, Association, Hit, Memory, MemoryType, Progress, Related
+from memoranda.text.checks import clean_text
+from memoranda.types import JSON, AnyUser, Association, Hit, Memory, MemoryType, Progress, Related, name_source
 from memoranda.validation import (
     check_changed_fields,
     check_cursor,
@@ -40,7 +39,7 @@ from memoranda.validation import (
 if TYPE_CHECKING:
     from memoranda.remember.memories import Patch
     from memoranda.remember.pipeline import Content
-    from memoranda.results import CleanupReport
+    from memoranda.results.maintenance import CleanupReport
 
 
 class MemoryMethods(RecallMethods):

@@ -11,9 +11,9 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from memoranda.recalls import Replay
-from memoranda.text_checks import clean_text
-from memoranda.types import JSON, AnyUser, ArmScore, MemoryType, Outcomes, Progress, Recall, Scope, WhyNot
+from memoranda.results.recall import Replay, WhyNot
+from memoranda.text.checks import clean_text
+from memoranda.types import JSON, AnyUser, ArmScore, MemoryType, Outcomes, Progress, Recall, Scope
 from memoranda.validation import (
     check_datetime,
     check_flag,
@@ -27,9 +27,9 @@ from memoranda.validation import (
 
 if TYPE_CHECKING:
     from memoranda.manager.components import Components
-    from memoranda.recalls import Context
     from memoranda.remember.new_memory import WriteOptions
     from memoranda.remember.pipeline import Content
+    from memoranda.results.recall import Context
 
 
 def as_text(value: object, name: str = "content") -> str:

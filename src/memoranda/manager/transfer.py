@@ -16,7 +16,8 @@ from memoranda.types import ANY, AnyUser, Progress
 from memoranda.validation import check_flag, check_path, check_progress
 
 if TYPE_CHECKING:
-    from memoranda.results import Backup, CheckReport, ExportReport, ImportReport, RepairReport
+    from memoranda.results.maintenance import CheckReport, RepairReport
+    from memoranda.results.transfer import Backup, ExportReport, ImportReport
 
 
 class BackupMethods(ManagerMethods):
@@ -40,7 +41,7 @@ class BackupMethods(ManagerMethods):
             progress: Called with (done, total).
             encryption_key: Encrypts the backup with this key. An encrypted database uses its own when None.
         """
-        from memoranda.encryption import make_key
+        from memoranda.security.encryption import make_key
         from memoranda.transfer.export import back_up
 
         target, progress, force = check_path(target, "target"), check_progress(progress), check_flag(force, "force")
@@ -86,7 +87,7 @@ class BackupMethods(ManagerMethods):
             encryption_key: Encrypts the file with this key. An encrypted database uses its own when None.
             plain: Leave the file unencrypted although the database is encrypted.
         """
-        from memoranda.encryption import make_key
+        from memoranda.security.encryption import make_key
         from memoranda.storage.base import encryption_key as key_of
         from memoranda.transfer.export import export_file
 
@@ -112,7 +113,7 @@ class BackupMethods(ManagerMethods):
             progress: Called with (memories done, total).
             encryption_key: The key of an encrypted file; that of the database when None.
         """
-        from memoranda.encryption import make_key
+        from memoranda.security.encryption import make_key
         from memoranda.storage.base import encryption_key as key_of
         from memoranda.transfer.importing import import_file
 
@@ -151,7 +152,7 @@ class BackupMethods(ManagerMethods):
             progress: Called with (memories done, total).
             encryption_key: Encrypts the file with this key. An encrypted database uses its own when None.
         """
-        from memoranda.encryption import make_key
+        from memoranda.security.encryption import make_key
         from memoranda.storage.base import encryption_key as key_of
         from memoranda.transfer.archive import Choice, archive_memories
 

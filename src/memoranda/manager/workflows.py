@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from memoranda.errors import InvalidType
 from memoranda.manager.recall import ManagerMethods, RecallMethods
 from memoranda.records import ResultList
-from memoranda.text_checks import clean_text
+from memoranda.text.checks import clean_text
 from memoranda.types import JSON, Hit, MemoryType, Progress
 from memoranda.validation import (
     check_flag,
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
     from memoranda.conversation.memory import ConversationMemory
     from memoranda.remember.pipeline import Content
-    from memoranda.results import (
+    from memoranda.results.transfer import FileReport
+    from memoranda.results.workflows import (
         ExecutionPage,
         ExecutionStats,
-        FileReport,
         Knowledge,
         KnowledgeReport,
         KnowledgeSource,
@@ -99,9 +99,9 @@ class ValueMethods(RecallMethods):
         """
         from memoranda.sessions.values import match_long_fields
 
-        given = flatten_conditions(check_mapping(filter_metadata, "filter_metadata"))
-        own = {} if "workflow_id" in given else {"workflow_id": {"exists": False}}
-        where = {"metadata": own | {name: match_long_fields(wanted) for name, wanted in given.items()}}
+        conditions = flatten_conditions(check_mapping(filter_metadata, "filter_metadata"))
+        own = {} if "workflow_id" in conditions else {"workflow_id": {"exists": False}}
+        where = {"metadata": own | {name: match_long_fields(wanted) for name, wanted in conditions.items()}}
         agent = clean_text(agent_id, "agent_id")
         return ResultList(self.recall(query, agent=agent, where=where, limit=top_k, shared=shared), "hit")
 

@@ -13,11 +13,11 @@ from pydantic import BaseModel, Field
 from memoranda.aio.manager import MemoryManager
 from memoranda.conversation.base import default_counter
 from memoranda.errors import InvalidInput
-from memoranda.facts import Fact, FactConflict, FactValue
 from memoranda.mcp.run import Owner
 from memoranda.mcp.tools import READS, IsoTime, MemoryTool, ShownId, make_tool, render_lines, tool_result
 from memoranda.recall.render import sanitize_name, sanitize_text
-from memoranda.results import History
+from memoranda.results.facts import Fact, FactConflict, FactValue
+from memoranda.results.maintenance import History
 from memoranda.server.requests import Slot
 from memoranda.types import Memory
 

@@ -31,7 +31,7 @@ from memoranda.mcp.tools import (
     tool_result,
 )
 from memoranda.recall.render import sanitize_name
-from memoranda.redaction import REPLACEMENT
+from memoranda.security.redaction import REPLACEMENT
 from memoranda.server.requests import (
     MAX_ITEMS,
     Limit,

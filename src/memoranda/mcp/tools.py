@@ -17,9 +17,9 @@ from mcp_types import INTERNAL_ERROR, CallToolResult, TextContent, ToolAnnotatio
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, ValidationError
 
 from memoranda.errors import InvalidInput, MemorandaError, NotFound, Unavailable
-from memoranda.fence import MARKER_BYTES
 from memoranda.mcp.schema import Schema, describe_mistakes, describe_unknown, inline, shorten
 from memoranda.recall.render import fence_lines, render_hits, render_list
+from memoranda.security.fence import MARKER_BYTES
 from memoranda.server.requests import MemoryId, Moment
 from memoranda.types import JSON, Hit, Memory
 

@@ -16,7 +16,7 @@ from typing import Any, Final, NoReturn, TypeAlias, TypeVar
 
 from memoranda.errors import InvalidInput, InvalidType
 from memoranda.records import DictRecord
-from memoranda.text_checks import check_unicode
+from memoranda.text.checks import check_unicode
 from memoranda.types import JSON
 from memoranda.validation import MAX_DEPTH
 

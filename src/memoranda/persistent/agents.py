@@ -13,7 +13,7 @@ from memoranda.manager.manager import MemoryManager
 from memoranda.messages.message import as_message
 from memoranda.remember.pipeline import Content
 from memoranda.settings import MemoryConfig
-from memoranda.text_checks import clean_text
+from memoranda.text.checks import clean_text
 from memoranda.types import JSON, MemoryType, Outcomes, Recall
 
 

@@ -17,7 +17,6 @@ from typing import Any, Self
 
 from memoranda.embedding.base import Embedder
 from memoranda.errors import InvalidInput, InvalidType
-from memoranda.fence import remove_recalled
 from memoranda.llm.base import LLM
 from memoranda.manager.manager import MemoryManager
 from memoranda.messages.content import check_string
@@ -48,7 +47,8 @@ from memoranda.persistent.configs import (
 )
 from memoranda.recall.render import render_context, sanitize_name, sanitize_text
 from memoranda.remember.new_memory import spoken_text
-from memoranda.text_checks import check_unicode, clean_text
+from memoranda.security.fence import remove_recalled
+from memoranda.text.checks import check_unicode, clean_text
 from memoranda.types import JSON, Hit, MemoryType, Outcome, Outcomes, Recall
 from memoranda.validation import check_integer, check_limit, check_name, check_writable_type, copy_json_object
 

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from memoranda.index.base import TextIndex, VectorIndex
 from memoranda.index.partition import UNNAMED, Partition, Timeline
 from memoranda.recall.query import ParsedQuery, RecallQuery
-from memoranda.text import ENDS_WITH_QUESTION, query_terms, sentence_spans, terms
+from memoranda.text.sentences import sentence_spans
+from memoranda.text.terms import ENDS_WITH_QUESTION, query_terms, terms
 from memoranda.types import FloatArray, IntArray
 
 DENSE_WEIGHT = 0.7

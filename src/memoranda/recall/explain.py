@@ -18,24 +18,12 @@ from memoranda.index.partition import Partition
 from memoranda.recall.arms import repeats_question
 from memoranda.recall.query import ROLES, ParsedQuery, RecallQuery
 from memoranda.recall.rank import Ranking, to_scores
-from memoranda.recalls import Replay, Why
-from memoranda.shown_ids import show_id
+from memoranda.results.recall import Replay, Why, WhyNot, WhyNotStep
+from memoranda.security.id_cipher import show_id
 from memoranda.storage.claims import claims_in
 from memoranda.storage.lifecycle import read_archive_reason, read_lineage
 from memoranda.storage.read import matching_ids
-from memoranda.types import (
-    EVERYTHING,
-    ArmScore,
-    Explanation,
-    Filter,
-    Hit,
-    IntArray,
-    Memory,
-    Recall,
-    Scope,
-    WhyNot,
-    WhyNotStep,
-)
+from memoranda.types import EVERYTHING, ArmScore, Explanation, Filter, Hit, IntArray, Memory, Recall, Scope
 
 if TYPE_CHECKING:
     from memoranda.storage.base import Store

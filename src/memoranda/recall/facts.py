@@ -13,8 +13,8 @@ from itertools import groupby
 from typing import Final
 
 from memoranda.errors import NotFound
-from memoranda.facts import Fact, FactConflict, FactValue
 from memoranda.recall.shown_facts import is_shown
+from memoranda.results.facts import Fact, FactConflict, FactValue
 from memoranda.storage.base import Store
 from memoranda.storage.claim_resolution import made_by
 from memoranda.storage.claims import (

@@ -25,11 +25,11 @@ from hashlib import blake2b
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, get_type_hints
 
-from memoranda.deserialize import build
 from memoranda.errors import Incompatible, MemorandaError, NotFound
 from memoranda.fork_safety import register_fork_handler
-from memoranda.recalls import ErasedHit, Replay
-from memoranda.redaction import default_redactor
+from memoranda.records import build
+from memoranda.results.recall import ErasedHit, Replay
+from memoranda.security.redaction import default_redactor
 from memoranda.storage.base import OwnedWork
 from memoranda.storage.lifecycle import count_accesses
 from memoranda.storage.recalls import (

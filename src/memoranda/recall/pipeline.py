@@ -41,13 +41,14 @@ from memoranda.recall.query import (
 )
 from memoranda.recall.rank import Ranking, collect_evidence, order_rows, rank, rank_by_sentences, to_scores
 from memoranda.recall.rerank import BEST, DEFAULT, Reranking, RerankPlan
+from memoranda.results.recall import WhyNot
 from memoranda.storage.base import PartitionKey, PartitionState, RemoteStore
 from memoranda.storage.past import as_known_at
 from memoranda.storage.read import matching_ids, read_sentences
-from memoranda.text_checks import clean_query, clean_text
-from memoranda.types import ANY, EVERYTHING, Clock, Filter, FloatArray, Hit, IntArray, Memory, Recall, Scope, WhyNot
+from memoranda.text.checks import clean_query, clean_text
+from memoranda.text.wishes import WISH_KEY
+from memoranda.types import ANY, EVERYTHING, Clock, Filter, FloatArray, Hit, IntArray, Memory, Recall, Scope
 from memoranda.validation import check_datetime, check_fraction, check_optional_datetime, shown
-from memoranda.wishes import WISH_KEY
 
 if TYPE_CHECKING:
     from memoranda.storage.base import Store
@@ -166,7 +167,7 @@ class RecallPipeline:
         as_of: datetime | str | None = None,
         known_at: datetime | str | None = None,
     ) -> Recall:
-        """Return what the user asked for once and for all, best for this question first; see `memoranda.wishes`.
+        """Return what the user asked for once and for all, best for this question first; see `memoranda.text.wishes`.
 
         Only the user's own words count: not those of other people in a dialogue, of an assistant or of documents.
 

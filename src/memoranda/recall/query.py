@@ -15,21 +15,21 @@ from numpy.typing import NDArray
 from memoranda.dates.find import Mention, find_mentions
 from memoranda.dates.rules import DAY, WEEK, midnight
 from memoranda.index.partition import Partition
-from memoranda.text import (
-    EMPTY_WORDS,
+from memoranda.text.sentences import EMPTY_WORDS
+from memoranda.text.terms import (
     HAS_NAME,
     HAS_NUMBER,
     HAS_TIME,
     NAME_KEY,
     fold,
     has_content_terms,
+    keys_in_window,
     languages_of,
     name_parts,
     query_terms,
     terms,
     widen_terms,
 )
-from memoranda.time_keys import keys_in_window
 from memoranda.types import Filter, Scope, Window
 
 Mode: TypeAlias = Literal["fast", "default", "best"]

@@ -13,8 +13,7 @@ from memoranda.embedding.base import unpack_sentences
 from memoranda.index.partition import UNNAMED, Partition
 from memoranda.recall.arms import Arm, CandidateSet, combine_arms, with_best_sentences
 from memoranda.recall.query import ROLES, ParsedQuery
-from memoranda.text import ENDS_WITH_QUESTION, OR, query_terms
-from memoranda.time_keys import keys_in_window
+from memoranda.text.terms import ENDS_WITH_QUESTION, OR, keys_in_window, query_terms
 from memoranda.types import ArmScore, FloatArray, IntArray, Window
 
 NEIGHBOUR_SHARE = 0.1

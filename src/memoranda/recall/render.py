@@ -13,15 +13,16 @@ from typing import Any, Final
 
 from memoranda.conversation.base import TokenCounter, default_counter
 from memoranda.errors import InvalidInput
-from memoranda.fence import FACTS_HEADING, MARKER_BYTES, WISHES_HEADING, close_mark, neutralise, open_mark
 from memoranda.recall.later import surest_later
 from memoranda.recall.shown_facts import is_shown
-from memoranda.recalls import Context
-from memoranda.shown_ids import show_id
+from memoranda.results.recall import Context
+from memoranda.security.fence import FACTS_HEADING, MARKER_BYTES, WISHES_HEADING, close_mark, neutralise, open_mark
+from memoranda.security.id_cipher import show_id
 from memoranda.storage.claims import Claim, claims_in
-from memoranda.text import query_terms, split_sentences, terms
+from memoranda.text.sentences import split_sentences
+from memoranda.text.terms import query_terms, terms
+from memoranda.text.wishes import asks_for_choice, is_about_every_answer, standing_wishes, states_preference
 from memoranda.types import Hit, Memory, Recall, trust_rank
-from memoranda.wishes import asks_for_choice, is_about_every_answer, standing_wishes, states_preference
 
 _MAX_NAME: Final = 80  # characters shown of the name of a speaker, a session or a source
 _MAX_TOKEN: Final = 32  # characters; above any real token, so that a text that cannot fit is not counted

@@ -14,7 +14,8 @@ import numpy as np
 from memoranda.embedding.cross_encoder import LARGE, MAX_CHARACTERS, SMALL, open_cross_encoder
 from memoranda.fork_safety import register_fork_handler
 from memoranda.recall.rank import Ranking, to_scores
-from memoranda.text import content_hash, split_sentences
+from memoranda.text.sentences import split_sentences
+from memoranda.text.terms import content_hash
 from memoranda.types import ArmScore, FloatArray, Hit, Memory, Scope
 
 if TYPE_CHECKING:

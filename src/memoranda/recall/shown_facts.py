@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from memoranda.places import is_place
 from memoranda.storage.claims import Claim
-from memoranda.text import query_terms
+from memoranda.text.places import is_place
+from memoranda.text.terms import query_terms
 from memoranda.types import Memory
 
 # A value that points at something said before, or goes on as a sentence: "lots of them", "what we had".

@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
-from memoranda.caches import text_cache
 from memoranda.remember.clauses import Clause, find_clauses
 from memoranda.remember.explicit import stands_alone
 from memoranda.remember.lexicon import ANYBODY, NOW
 from memoranda.remember.values import is_adjective, length_of_value, read_value
 from memoranda.storage.claims import Claim, Operation
+from memoranda.text.cache import text_cache
 
 _TOKEN: Final = re.compile(r"[^\W_][\w'’.,@/+#%&-]*[\w%+#]|[^\W_]|[$€£:]")
 _MAX_TOKENS: Final = 30

@@ -9,7 +9,7 @@ from typing import Literal, Protocol, TypeAlias
 from memoranda.dates.find import Mention
 from memoranda.messages.message import Message
 from memoranda.storage.claims import Claim
-from memoranda.text import Span
+from memoranda.text.sentences import Span
 from memoranda.types import MemoryType, Status
 
 EntityKind: TypeAlias = Literal[

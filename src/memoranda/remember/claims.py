@@ -13,7 +13,6 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from memoranda.dates.find import Mention
-from memoranda.places import is_place, is_region, looks_like_place
 from memoranda.remember.base import Utterance
 from memoranda.remember.claim_patterns import PARTS, PREVIOUS, ClaimPattern, possible_patterns
 from memoranda.remember.clauses import Clause, find_clauses
@@ -37,7 +36,8 @@ from memoranda.remember.values import (
 )
 from memoranda.storage.claims import ANY_ATTRIBUTE, Claim, Operation, fold, value_shape
 from memoranda.storage.supersession import names_value, relate
-from memoranda.text import Span
+from memoranda.text.places import is_place, is_region, looks_like_place
+from memoranda.text.sentences import Span
 
 _MAX_TEXT: Final = 4_000
 """A longer text is a pasted document, whose "I" is not the speaker."""

@@ -10,7 +10,7 @@ from memoranda.dates.find import Mention
 from memoranda.remember.base import Utterance
 from memoranda.remember.values import trim_value
 from memoranda.storage.claims import Claim
-from memoranda.text import Span
+from memoranda.text.sentences import Span
 
 _REMIND: Final = re.compile(
     r"(?:^|[.!?,;:]\s*|\b(?:please|and|can you|could you)\s+)(?:please\s+)?(?:remind me to|don['’]t let me forget to"

@@ -18,7 +18,8 @@ from memoranda.remember.clauses import Clause, blank_foreign
 from memoranda.remember.lexicon import CHANGE_TAKEN_BACK, CORRECTION, TAKEN_BACK
 from memoranda.remember.values import read_value
 from memoranda.storage.claims import ANY_ATTRIBUTE, Claim, fold
-from memoranda.text import EMPTY_WORDS, Span, has_content, query_terms, sentence_spans
+from memoranda.text.sentences import EMPTY_WORDS, Span, has_content, sentence_spans
+from memoranda.text.terms import query_terms
 
 Day: TypeAlias = tuple[int, int]
 """Month and day."""

@@ -15,7 +15,7 @@ from memoranda.remember.role_play import is_in_play, is_played
 from memoranda.storage.base import Store
 from memoranda.storage.changes import StoredMessage
 from memoranda.storage.message_log import read_last_messages
-from memoranda.text import first_words
+from memoranda.text.sentences import first_words
 from memoranda.types import Scope
 
 _ANSWER_WORDS: Final = 4

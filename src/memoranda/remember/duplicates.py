@@ -17,7 +17,7 @@ from typing import Final
 from memoranda.dates.find import find_mentions
 from memoranda.remember.base import KnownMatch, Utterance
 from memoranda.remember.importance_words import classes_of
-from memoranda.text import query_terms
+from memoranda.text.terms import query_terms
 
 # A number with its point, a word with its apostrophe, or a sign that makes a difference ("C" and "C++", "5" and "-5").
 _TOKEN: Final = re.compile(

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from memoranda.fence import find_recalled_spans
 from memoranda.remember.base import Utterance
-from memoranda.shown_ids import read_shown_id
-from memoranda.text import Span, sentence_spans
+from memoranda.security.fence import find_recalled_spans
+from memoranda.security.id_cipher import read_shown_id
+from memoranda.text.sentences import Span, sentence_spans
 from memoranda.types import Memory
 
 MAX_PARTS: Final = 60

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator
 from typing import Final
 
 from memoranda.remember.base import Entity, EntityKind
-from memoranda.text import EMPTY_WORDS, Span, sentence_spans
+from memoranda.text.sentences import EMPTY_WORDS, Span, sentence_spans
 
 _MAX_TEXT: Final = 20_000
 """A longer text is a document, whose names are not the speaker's."""

@@ -17,7 +17,7 @@ from typing import Final
 
 from memoranda.dates.find import Mention, find_mentions
 from memoranda.dates.rules import Precision
-from memoranda.text import Span, sentence_spans
+from memoranda.text.sentences import Span, sentence_spans
 
 
 def _words(text: str) -> frozenset[str]:

@@ -14,7 +14,7 @@ from typing import Final
 from memoranda.remember.clauses import OPENING
 from memoranda.remember.frames import is_presented
 from memoranda.remember.lexicon import CHILDREN, PARTNERS, RELATIVES
-from memoranda.text import Span, sentence_spans
+from memoranda.text.sentences import Span, sentence_spans
 
 # The longer ones first: what was matched is not tried again, so that a long text takes no longer than its length.
 _HARMLESS: Final = re.compile(

@@ -10,10 +10,11 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from memoranda.caches import text_cache
 from memoranda.remember.clauses import ANNOUNCED, OPENING
 from memoranda.remember.lexicon import LANGUAGE
-from memoranda.text import Span, has_content, languages_of, sentence_spans
+from memoranda.text.cache import text_cache
+from memoranda.text.sentences import Span, has_content, sentence_spans
+from memoranda.text.terms import languages_of
 
 _TEXT = (
     r"(?:words?|statements?|mistakes?|errors?|(?:ad)?verbs?|nouns?|adjectives?|commas?|syllables?|blanks?|sentences?|phrases?|clauses?|lines?|verses?|stanzas?|rhymes?|texts?|paragraphs?|passages?|message|e-?mail|letter"

@@ -11,14 +11,22 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from memoranda.dates.find import find_mentions
-from memoranda.fence import find_recalled_spans
-from memoranda.redaction import default_redactor, find_secrets
 from memoranda.remember.base import KnownMatch, KnownTexts, Rule, Utterance, Verdict
 from memoranda.remember.echoes import merge_spans
 from memoranda.remember.lexicon import CHANGE_TAKEN_BACK, TAKEN_BACK
 from memoranda.remember.small_talk import is_bare_answer, is_brief_statement, is_noise, names_by_emoji
-from memoranda.shown_ids import IdText
-from memoranda.text import Span, first_content_words, first_words, has_content, is_name_of, sentence_spans, words_of
+from memoranda.security.fence import find_recalled_spans
+from memoranda.security.id_cipher import IdText
+from memoranda.security.redaction import default_redactor, find_secrets
+from memoranda.text.sentences import (
+    Span,
+    first_content_words,
+    first_words,
+    has_content,
+    is_name_of,
+    sentence_spans,
+    words_of,
+)
 from memoranda.types import Status
 
 SECRET_REASON: Final = "holds a secret: a password, key or card number"

@@ -60,8 +60,8 @@ from memoranda.remember.importance_words import (
     classes_of,
 )
 from memoranda.remember.small_talk import is_brief_statement
-from memoranda.text import EMPTY_WORDS, split_sentences
-from memoranda.wishes import asks_for_good, standing_wishes
+from memoranda.text.sentences import EMPTY_WORDS, split_sentences
+from memoranda.text.wishes import asks_for_good, standing_wishes
 
 _MAX_CHARS: Final = 4_000
 """The rest of a longer text does not change the score."""

@@ -16,7 +16,7 @@ from memoranda.remember.echoes import EchoIndex, list_parts, to_lookup
 from memoranda.remember.new_memory import WriteOptions, speaker_name
 from memoranda.storage.base import PartitionKey, Store
 from memoranda.storage.claims import FOLLOWED, VOICE
-from memoranda.text import query_terms
+from memoranda.text.terms import query_terms
 from memoranda.types import Memory, Scope
 
 _NEIGHBOURS: Final = 8

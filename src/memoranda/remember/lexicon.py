@@ -11,7 +11,7 @@ import re
 from functools import cache
 from typing import Final
 
-from memoranda.places import known_places
+from memoranda.text.places import known_places
 
 PARTNERS: Final = "wife|husband|girlfriend|boyfriend|partner|fianc[eé]e?|spouse"
 CHILDREN: Final = "sons?|daughters?|kids?|child(?:ren)?|bab(?:y|ies)|boys?|girls?|twins"

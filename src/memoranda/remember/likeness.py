@@ -10,7 +10,6 @@ import re
 from collections.abc import Collection
 from typing import Final
 
-from memoranda.caches import text_cache
 from memoranda.remember.clauses import blank_foreign
 from memoranda.remember.entities import NOT_NAMES
 from memoranda.remember.lexicon import (
@@ -26,7 +25,9 @@ from memoranda.remember.lexicon import (
     WISH,
     topics_in,
 )
-from memoranda.text import query_terms, words_of
+from memoranda.text.cache import text_cache
+from memoranda.text.sentences import words_of
+from memoranda.text.terms import query_terms
 
 _LEAD: Final = r"\W*(?:(?:and|but|so|well|ok|yes|oh|btw|also|noted|update)\W+)*"
 _SOMEBODY: Final = "he|she|they|him|her|them|(?:every|some|any|no)(?:one|body)"

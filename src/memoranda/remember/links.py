@@ -17,7 +17,7 @@ from memoranda.remember.lexicon import CHILDREN, PARTNERS, PETS, RELATIVES
 from memoranda.storage.changes import NewMemory
 from memoranda.storage.claim_resolution import BY_MEANING
 from memoranda.storage.claims import CLAIMS, PRESENTED, Claim, claims_in, fold
-from memoranda.text import query_terms
+from memoranda.text.terms import query_terms
 from memoranda.types import IntArray, Memory
 
 _LISTED: Final = 16

@@ -17,7 +17,6 @@ from typing import Final, cast
 from memoranda.dates.find import find_mentions
 from memoranda.llm.base import LLM
 from memoranda.llm.structured import ask_for_items, expect_number, expect_object, expect_text
-from memoranda.redaction import holds_secret
 from memoranda.remember.base import Candidate, KnownTexts, NoKnownTexts, Utterance, Verdict
 from memoranda.remember.evidence import (
     KnownNames,
@@ -34,9 +33,10 @@ from memoranda.remember.extraction import extract_candidate
 from memoranda.remember.gate import SECRET_REASON, DialogueContext, reject
 from memoranda.remember.new_memory import DEFAULT_IMPORTANCE
 from memoranda.remember.values import is_redacted
-from memoranda.shown_ids import IdText
+from memoranda.security.id_cipher import IdText
+from memoranda.security.redaction import holds_secret
 from memoranda.storage.claims import Claim, Operation, fold
-from memoranda.text import Span
+from memoranda.text.sentences import Span
 from memoranda.types import JSON, MemoryType
 
 MODEL_TRUST: Final = "model"

@@ -8,21 +8,21 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Protocol
 
-from memoranda.caches import clear_text_caches
 from memoranda.embedding.vectors import Vectors
 from memoranda.errors import InvalidInput
-from memoranda.redaction import default_redactor, redact_secrets
 from memoranda.remember.new_memory import WriteOptions, from_text
 from memoranda.remember.quarantine import hold, screen
-from memoranda.results import CleanedMemory, CleanupReport
-from memoranda.shown_ids import show_id
+from memoranda.results.maintenance import CleanedMemory, CleanupReport
+from memoranda.security.id_cipher import show_id
+from memoranda.security.redaction import default_redactor, redact_secrets
 from memoranda.storage.base import Store, TurnStore
 from memoranda.storage.changes import Change, Edit, Link, NewMemory, Release, Remove, no_memory, version_conflict
 from memoranda.storage.past import TimeView, as_known_at
 from memoranda.storage.read import find_memories, memory_by_key, related_memories, walk
 from memoranda.storage.write import MemoryWrite, retry_on_conflict
-from memoranda.text import content_hash, lexical_keys
-from memoranda.text_checks import clean_text
+from memoranda.text.cache import clear_text_caches
+from memoranda.text.checks import clean_text
+from memoranda.text.terms import content_hash, lexical_keys
 from memoranda.types import JSON, Association, Clock, Filter, Memory, MemoryType, Outcome, Progress, Related, Scope
 from memoranda.validation import MAX_LIMIT, check_integer
 

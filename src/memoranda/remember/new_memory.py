@@ -9,11 +9,11 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from memoranda.messages.message import Message
-from memoranda.redaction import default_redactor
 from memoranda.remember.base import Utterance
+from memoranda.security.redaction import default_redactor
 from memoranda.storage.changes import NewMemory, StoredMessage, StoredTurn
-from memoranda.text import content_hash, lexical_keys
-from memoranda.text_checks import clean_text
+from memoranda.text.checks import clean_text
+from memoranda.text.terms import content_hash, lexical_keys
 from memoranda.types import JSON, Memory, MemoryType, Scope, trust_rank
 from memoranda.validation import (
     check_datetime,

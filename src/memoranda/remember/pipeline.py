@@ -14,15 +14,12 @@ from datetime import datetime, timedelta
 from time import perf_counter
 from typing import Any, Final, TypeAlias
 
-from memoranda.caches import clear_text_caches
 from memoranda.embedding.vectors import Vectors
 from memoranda.errors import ExtractionFailed, InvalidType
-from memoranda.fence import find_recalled_spans
 from memoranda.index.partitions import Partitions
 from memoranda.llm.base import LLM
 from memoranda.llm.failures import CallPause
 from memoranda.messages.message import CONVERTERS, Message, VendorMessage, as_message, is_message
-from memoranda.redaction import redact_secrets
 from memoranda.remember.base import Candidate, NoKnownTexts, Utterance, Verdict
 from memoranda.remember.dialogue import follow_dialogue, read_before
 from memoranda.remember.duplicates import KnownTextIndex, tells_what_happened
@@ -57,12 +54,15 @@ from memoranda.remember.new_memory import (
 )
 from memoranda.remember.quarantine import screen
 from memoranda.remember.updates import UpdateFinder
+from memoranda.security.fence import find_recalled_spans
+from memoranda.security.redaction import redact_secrets
 from memoranda.storage.add import to_memory
 from memoranda.storage.base import Store
 from memoranda.storage.changes import AppendMessage, Change, NewMemory, StoredTurn
 from memoranda.storage.write import Duplicates, MemoryWrite, Recheck
-from memoranda.text import Span, first_words
-from memoranda.text_checks import clean_text
+from memoranda.text.cache import clear_text_caches
+from memoranda.text.checks import clean_text
+from memoranda.text.sentences import Span, first_words
 from memoranda.types import JSON, Memory, Outcome, Outcomes, Progress, Scope
 
 Content: TypeAlias = str | Message | Mapping[str, Any] | VendorMessage

@@ -17,8 +17,6 @@ from itertools import islice
 from math import fsum
 from typing import Any, Final
 
-from memoranda.caches import text_cache
-from memoranda.lookalikes import find_hidden, fold_lookalikes
 from memoranda.remember.poison_ideas import (
     begins_phrase,
     hints_at_idea,
@@ -28,7 +26,9 @@ from memoranda.remember.poison_ideas import (
 )
 from memoranda.remember.poison_readings import decode, may_be_encoded, may_be_spelled, may_be_turned, rewrite
 from memoranda.remember.poison_rules import Channel, weigh_rules
-from memoranda.word_hints import WordFlags
+from memoranda.security.lookalikes import find_hidden, fold_lookalikes
+from memoranda.text.cache import text_cache
+from memoranda.text.word_hints import WordFlags
 
 SUSPICIOUS: Final = 1.0
 WINDOW: Final = 3

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Final, Literal, TypeAlias
 
-from memoranda.fence import TEMPLATE_TOKEN
 from memoranda.remember.poison_languages import LANGUAGES, find_override, override_needs
 from memoranda.remember.poison_patterns import (
     ABOUT_MARKS,
@@ -27,7 +26,8 @@ from memoranda.remember.poison_patterns import (
     TURN,
 )
 from memoranda.remember.poison_signs import AI_WORD, Sign
-from memoranda.word_filter import WordFilter
+from memoranda.security.fence import TEMPLATE_TOKEN
+from memoranda.text.word_filter import WordFilter
 
 Channel: TypeAlias = Literal["user", "agent", "outside"]
 """Who wrote a text: the user, an agent, or something outside: a tool, a document, a web page."""

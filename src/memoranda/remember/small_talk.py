@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Sequence
 from typing import Final
 
-from memoranda.text import EMPTY_WORDS, split_sentences
+from memoranda.text.sentences import EMPTY_WORDS, split_sentences
 
 _WORD: Final = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 _CONTRACTED: Final = re.compile(r"(i|we|he|she|they|it|that|this)'(?:m|re|s|ve|ll|d)")

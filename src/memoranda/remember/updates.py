@@ -46,7 +46,7 @@ from memoranda.storage.claims import (
     claims_of,
 )
 from memoranda.storage.supersession import relate
-from memoranda.text import query_terms
+from memoranda.text.terms import query_terms
 from memoranda.types import FloatArray, IntArray, Memory, Scope, trust_rank
 
 _WITH_VALUE: Final = 16

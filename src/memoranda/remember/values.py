@@ -10,7 +10,7 @@ from typing import Final, Literal, TypeAlias
 
 from memoranda.remember.claim_patterns import ClaimPattern
 from memoranda.remember.lexicon import ACQUAINTANCES, LANGUAGE, PARTNERS, RELATIVES, SUPERIORS
-from memoranda.text import EMPTY_WORDS, Span
+from memoranda.text.sentences import EMPTY_WORDS, Span
 
 Kind: TypeAlias = Literal["text", "name", "number", "money", "day", "time", "address", "state"]
 

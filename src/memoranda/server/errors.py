@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from memoranda.errors import PROBLEM_URN, Conflict, InvalidInput, InvalidType, MemorandaError, Unavailable, summarize
-from memoranda.mistakes import TYPE_ERRORS, describe_mistakes
+from memoranda.pydantic_errors import TYPE_ERRORS, describe_mistakes
 from memoranda.server.observability import LOGGER
 from memoranda.types import Memory
 

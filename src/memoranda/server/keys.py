@@ -22,7 +22,7 @@ from memoranda.storage.base import OwnedWork, Store, Transaction
 from memoranda.storage.database_key import DatabaseKey
 from memoranda.storage.rows import from_micros
 from memoranda.storage.schema import api_keys
-from memoranda.text_checks import clean_text
+from memoranda.text.checks import clean_text
 from memoranda.types import ANY, DEFAULT_TENANT
 
 SCOPES: Final = ("read", "write", "admin")

@@ -16,7 +16,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from starlette.types import Scope
 
-from memoranda.redaction import DEFAULT_PATTERNS, Redactor
+from memoranda.security.redaction import DEFAULT_PATTERNS, Redactor
 from memoranda.types import JSON, Memory
 
 try:

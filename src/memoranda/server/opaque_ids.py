@@ -17,14 +17,14 @@ from typing import Any, Final, TypeAlias, cast
 from memoranda.aio.manager import MemoryManager
 from memoranda.dashboard.results import EntityNode, MemoryEdge, MemoryNode, Overview
 from memoranda.errors import Conflict, ExtractionFailed, MemorandaError
-from memoranda.facts import Fact, FactValue
 from memoranda.manager import manager
-from memoranda.recalls import Context, ErasedHit
-from memoranda.receipts import ForgetReceipt
-from memoranda.results import CleanedMemory, Derivation, History, UpkeepDecision
-from memoranda.shown_ids import IdCipher, IdText, using_cipher
+from memoranda.results.facts import Fact, FactValue
+from memoranda.results.maintenance import CleanedMemory, Derivation, History, UpkeepDecision
+from memoranda.results.recall import Context, ErasedHit, WhyNot
+from memoranda.results.receipts import ForgetReceipt
+from memoranda.security.id_cipher import IdCipher, IdText, using_cipher
 from memoranda.storage.claims import map_enders
-from memoranda.types import Association, Memory, Outcomes, Recall, WhyNot
+from memoranda.types import Association, Memory, Outcomes, Recall
 
 ID_ARGUMENTS: Final = frozenset({"memory_id", "related_memory_id", "ids", "memory_or_slot", "after"})
 """Arguments of the manager's methods that are ids of memories."""

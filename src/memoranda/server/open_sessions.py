@@ -16,7 +16,7 @@ from memoranda.aio.manager import (
     summarize_open_sessions,
 )
 from memoranda.errors import Closed, NotFound
-from memoranda.results import SessionSummary
+from memoranda.results.workflows import SessionSummary
 from memoranda.server.requests import OpenSessionRequest
 
 _MAX_USED: Final = 100_000

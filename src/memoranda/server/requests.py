@@ -8,8 +8,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 from pydantic_core import PydanticCustomError
 
 from memoranda.items.base import MAX_LABEL, MAX_PATHS, ItemOrder
-from memoranda.results import PolicyName
-from memoranda.text_checks import MAX_TEXT
+from memoranda.results.maintenance import PolicyName
+from memoranda.text.checks import MAX_TEXT
 from memoranda.validation import MAX_CHOICES, MAX_ID, MAX_LIMIT, MAX_NAME, MAX_TTL
 
 MAX_ITEMS = 1000

@@ -12,6 +12,7 @@ from memoranda.dashboard.browser_sessions import BrowserSessions
 from memoranda.dashboard.insight import Insight
 from memoranda.embedding.base import Embedder
 from memoranda.errors import Closed, MemorandaError, Unavailable
+from memoranda.security.id_cipher import IdCipher
 from memoranda.server.auth import LOCAL, Authenticator, Principal
 from memoranda.server.config import ServerConfig
 from memoranda.server.keys import Keys
@@ -22,7 +23,6 @@ from memoranda.server.rate_limits import DatabaseBuckets, RateLimits, RedisBucke
 from memoranda.sessions.database import DatabaseBackend
 from memoranda.sessions.redis import RedisBackend
 from memoranda.settings import MemoryConfig, database_url, encryption_key
-from memoranda.shown_ids import IdCipher
 from memoranda.storage import open_store
 from memoranda.storage.base import ScrubStore, Store
 from memoranda.types import ANY, DEFAULT_TENANT, Clock, Scope, utc_now

@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol, TypeAlias, TypeVar, cast, runtime_check
 from urllib.parse import quote, unquote
 
 from memoranda.errors import InvalidInput, InvalidType
-from memoranda.text_checks import clean_text
+from memoranda.text.checks import clean_text
 from memoranda.types import DEFAULT_TENANT, JSON, MemoryType
 from memoranda.validation import MAX_NAME, check_type
 

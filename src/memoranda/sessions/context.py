@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 
 from memoranda.errors import Closed, InvalidInput, InvalidType, MemorandaError
 from memoranda.messages.message import Message, VendorMessage, check_role, vendor_text
-from memoranda.results import SessionMessage, SessionSummary
+from memoranda.results.workflows import SessionMessage, SessionSummary
 from memoranda.sessions.base import is_short_term
 from memoranda.sessions.workflow_state import (
     EXECUTION,
@@ -27,7 +27,7 @@ from memoranda.sessions.workflow_state import (
     find_open,
     summarize_sessions,
 )
-from memoranda.text_checks import clean_text
+from memoranda.text.checks import clean_text
 from memoranda.types import JSON, Clock, MemoryType
 from memoranda.validation import (
     check_integer,

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from sqlalchemy import select
 
-from memoranda.results import SessionSummary
+from memoranda.results.workflows import SessionSummary
 from memoranda.sessions.workflow_state import SessionRecord, summarize_sessions
 from memoranda.storage.base import OwnedWork, Row, Store
 from memoranda.storage.rows import from_micros, to_json, to_micros

@@ -29,7 +29,7 @@ from memoranda.sessions.base import (
     with_plain_keys,
 )
 from memoranda.settings import MemoryConfig
-from memoranda.text_checks import clean_text
+from memoranda.text.checks import clean_text
 from memoranda.types import JSON, Clock, MemoryType, utc_now
 from memoranda.validation import check_ttl, copy_json, decode_json, encode_json, make_scope
 
@@ -206,8 +206,8 @@ class Values:
         if is_short_term(kind, ttl):
             self._short_term().set(Namespace(self._tenant, agent=agent), {key: value}, ttl=ttl)
             return True
-        from memoranda.redaction import redact_value
         from memoranda.remember.new_memory import check_options, value_to_text
+        from memoranda.security.redaction import redact_value
 
         # Short-term values are what a running agent works with, and expire; these are kept and recalled.
         name = clean_text(key, "key")

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final, cast
 
-from memoranda.results import SessionMessage, SessionSummary
+from memoranda.results.workflows import SessionMessage, SessionSummary
 from memoranda.sessions.base import Namespace, ValueStore, Workflow
 from memoranda.types import JSON
 

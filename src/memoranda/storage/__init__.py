@@ -10,8 +10,8 @@ from memoranda.errors import InvalidInput, MissingExtra
 from memoranda.types import Clock, utc_now
 
 if TYPE_CHECKING:
-    from memoranda.encryption import EncryptionKey
-    from memoranda.results import Backup, Conversion
+    from memoranda.results.transfer import Backup, Conversion
+    from memoranda.security.encryption import EncryptionKey
     from memoranda.storage.base import Durability, Store
     from memoranda.types import Progress
 

@@ -27,7 +27,7 @@ from memoranda.storage.rows import (
     with_note_keys,
 )
 from memoranda.storage.schema import changes, counters, lineage, memories, vectors
-from memoranda.text import content_hash
+from memoranda.text.terms import content_hash
 from memoranda.types import Memory, Outcome
 
 _Kind: TypeAlias = Literal["idempotency_key", "message", "text"]

@@ -13,8 +13,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
 
-from memoranda.encryption import EncryptionKey
-from memoranda.results import Backup
+from memoranda.results.transfer import Backup
+from memoranda.security.encryption import EncryptionKey
 from memoranda.types import AnyUser, FloatArray, IntArray, Memory, Progress, Scope
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from datetime import datetime
 from typing import Final, TypeAlias
 
 from memoranda.errors import Conflict, NotFound
-from memoranda.results import DerivationKind
-from memoranda.shown_ids import IdText
+from memoranda.results.maintenance import DerivationKind
+from memoranda.security.id_cipher import IdText
 from memoranda.storage.claims import Claim
 from memoranda.types import JSON, Association, FloatArray, Memory, MemoryType, Scope
 

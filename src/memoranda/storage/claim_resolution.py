@@ -18,8 +18,7 @@ from datetime import datetime, timedelta
 from itertools import groupby
 from typing import Any, Final, TypeAlias
 
-from memoranda.places import looks_like_place
-from memoranda.shown_ids import IdText
+from memoranda.security.id_cipher import IdText
 from memoranda.storage import lifecycle
 from memoranda.storage.add import true_from
 from memoranda.storage.base import ReadTransaction, Transaction
@@ -66,7 +65,8 @@ from memoranda.storage.supersession import (
     replay,
     told_at,
 )
-from memoranda.text import Span, has_content
+from memoranda.text.places import looks_like_place
+from memoranda.text.sentences import Span, has_content
 from memoranda.types import Memory, Outcome, Scope, trust_rank
 
 CONTRADICTS: Final = "contradicts"

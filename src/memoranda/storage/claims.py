@@ -29,7 +29,7 @@ from memoranda.storage.rows import (
     to_json,
 )
 from memoranda.storage.schema import claims, counters, memories
-from memoranda.text import Span
+from memoranda.text.sentences import Span
 from memoranda.types import JSON, Memory, Scope
 
 CLAIMS: Final = "claims"

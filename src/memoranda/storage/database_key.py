@@ -13,9 +13,9 @@ from typing import Final
 
 from sqlalchemy import Table, literal, select
 
-from memoranda.encryption import EncryptionKey, is_encrypted_file, is_sealed, seal, unseal
 from memoranda.errors import EncryptionKeyError, Incompatible, InvalidInput, MemorandaError
 from memoranda.files import atomic_replace, fsync_folder
+from memoranda.security.encryption import EncryptionKey, is_encrypted_file, is_sealed, seal, unseal
 from memoranda.storage.base import Store, encryption_key, file_keys, key_file
 from memoranda.storage.errors import translate_errors
 from memoranda.storage.meta import set_meta

@@ -14,7 +14,7 @@ from memoranda.storage.base import ReadTransaction, Transaction, chunked
 from memoranda.storage.claims import claims_of, index_claims, owner_of, slot_of
 from memoranda.storage.rows import SELECT_MEMORY, memory_from_row, with_note_keys
 from memoranda.storage.schema import claims, lineage, memories
-from memoranda.text import lexical_keys
+from memoranda.text.terms import lexical_keys
 
 _BATCH: Final = 500
 

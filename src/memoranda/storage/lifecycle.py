@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, bindparam, case, delete, func, insert, literal, or_, select, update
 
-from memoranda.results import Derivation, Revision
-from memoranda.shown_ids import show_id
+from memoranda.results.maintenance import Derivation, Revision
+from memoranda.security.id_cipher import show_id
 from memoranda.storage.add import add_memories, insert_changes
 from memoranda.storage.base import ReadTransaction, Transaction, chunked
 from memoranda.storage.changes import KEPT_REVISIONS, QUARANTINE, RELEASED, Archive, Derive, Pin, Supersede

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from sqlalchemy import TEXT, Boolean, ColumnElement, Select, Table, and_, exists, func, literal, not_, or_, select
 
-from memoranda.results import NameActivity, UserActivity
+from memoranda.results.maintenance import NameActivity, UserActivity
 from memoranda.storage.base import PartitionKey, ReadTransaction, Store, chunked
 from memoranda.storage.changes import no_memory
 from memoranda.storage.dialects import by_dialect

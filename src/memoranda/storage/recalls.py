@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 
 from sqlalchemy import BigInteger, ColumnElement, bindparam, cast, delete, func, select, true, update
 
-from memoranda.recalls import AffectedRecall
+from memoranda.results.recall import AffectedRecall
 from memoranda.storage.base import ReadTransaction, Transaction, chunked
 from memoranda.storage.dialects import json_items
 from memoranda.storage.meta import get_meta, set_meta

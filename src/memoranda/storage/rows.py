@@ -11,15 +11,14 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, Table, and_, case, exists, func, null, or_, select, true
 
 from memoranda.errors import Incompatible, InvalidType
-from memoranda.own_names import WEEKDAYS, own_names
 from memoranda.storage.base import IndexRow, Owner
 from memoranda.storage.dialects import by_dialect
 from memoranda.storage.long_text import unpack
 from memoranda.storage.schema import lineage, memories, revisions
-from memoranda.text import HAS_TIME, NAME_KEY, content_hash, name_parts
-from memoranda.time_keys import time_keys
+from memoranda.text.own_names import WEEKDAYS, own_names
+from memoranda.text.terms import HAS_TIME, NAME_KEY, content_hash, name_parts, time_keys
+from memoranda.text.wishes import WISH_KEY, standing_wishes
 from memoranda.types import ANY, JSON, AnyUser, Memory, MemoryType, Scope
-from memoranda.wishes import WISH_KEY, standing_wishes
 
 # One encoder for all: `json.dumps` with options creates a new one at each call.
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode

@@ -20,8 +20,8 @@ from datetime import datetime
 from difflib import SequenceMatcher
 from typing import Final, Literal, TypeAlias
 
-from memoranda.places import is_place, place_level
 from memoranda.storage.claims import ANY_ATTRIBUTE, MAX_FOLLOWED, Claim, fold, value_shape
+from memoranda.text.places import is_place, place_level
 from memoranda.types import trust_rank
 
 Relation: TypeAlias = Literal["none", "repeat", "end", "follow", "contradict"]

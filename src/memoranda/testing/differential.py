@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 
 from memoranda.errors import Conflict, MemorandaError, NotFound
-from memoranda.results import Derivation, Revision
+from memoranda.results.maintenance import Derivation, Revision
 from memoranda.storage.base import IndexRow, IndexSource, PartitionKey, Store
 from memoranda.storage.changes import Archive, Change, Derive, Edit, Link, NewMemory, Pin, Remove, Supersede
 from memoranda.storage.lifecycle import read_lineage, read_revisions

@@ -15,8 +15,8 @@ import numpy as np
 from memoranda.embedding.base import EmbedderIdentity, InputKind
 from memoranda.storage.base import IndexRow, PartitionKey
 from memoranda.storage.changes import NewMemory, StoredMessage
-from memoranda.text import content_hash, terms
-from memoranda.text_checks import clean_text
+from memoranda.text.checks import clean_text
+from memoranda.text.terms import content_hash, terms
 from memoranda.types import ANY, JSON, AnyUser, Condition, Filter, FloatArray, IntArray, MemoryType, Operator, Scope
 
 _Owner = tuple[str, str | None]

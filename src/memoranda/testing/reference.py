@@ -8,7 +8,7 @@ from datetime import datetime
 
 import numpy as np
 
-from memoranda.results import Derivation, Revision
+from memoranda.results.maintenance import Derivation, Revision
 from memoranda.storage.add import true_from
 from memoranda.storage.base import IndexRow, PartitionKey
 from memoranda.storage.changes import Change, NewMemory

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from memoranda.errors import InvalidInput
-from memoranda.results import Derivation, Revision
+from memoranda.results.maintenance import Derivation, Revision
 from memoranda.storage.changes import (
     KEPT_REVISIONS,
     QUARANTINE,

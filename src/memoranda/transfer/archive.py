@@ -20,14 +20,14 @@ from typing import Any, BinaryIO, Final
 
 from sqlalchemy import ColumnElement, Table, or_, select
 
-from memoranda.compression import SUFFIX, open_export_to_read, open_export_to_write
-from memoranda.encryption import EncryptionKey, is_encrypted_file
 from memoranda.errors import Conflict, InvalidInput
 from memoranda.files import atomic_replace
-from memoranda.results import ExportReport
+from memoranda.results.transfer import ExportReport
+from memoranda.security.encryption import EncryptionKey, is_encrypted_file
 from memoranda.storage.base import ReadTransaction, Store, Transaction, chunked
 from memoranda.storage.changes import Remove
 from memoranda.storage.claims import ENDED_BY, ends_in
+from memoranda.storage.compression import SUFFIX, open_export_to_read, open_export_to_write
 from memoranda.storage.errors import translate_errors
 from memoranda.storage.rows import not_expired, scope_conditions, to_json, to_micros
 from memoranda.storage.schema import claims, memories, messages

@@ -16,25 +16,25 @@ from typing import Any, Final, TypeAlias
 from sqlalchemy import REAL, TEXT, Column, ColumnElement, Integer, Table, bindparam, func, insert, select, update
 from sqlalchemy.schema import DefaultClause
 
-from memoranda.compression import open_export_to_write
-from memoranda.encryption import EncryptionKey
 from memoranda.errors import InvalidInput, InvalidType
 from memoranda.files import atomic_replace, shred
 from memoranda.items.base import KEY_PREFIX
 from memoranda.messages.message import Message
-from memoranda.results import Backup, Conversion, ExportReport
+from memoranda.results.transfer import Backup, Conversion, ExportReport
+from memoranda.security.encryption import EncryptionKey
+from memoranda.security.id_cipher import show_id
 from memoranda.settings import MemoryConfig, database_url, encryption_key, index_path
-from memoranda.shown_ids import show_id
 from memoranda.storage import add, change_encryption, restore_backup
 from memoranda.storage.base import BackupStore, ReadTransaction, Store, Transaction, chunked
 from memoranda.storage.changes import NewMemory
 from memoranda.storage.claims import ENDED_BY, index_claims, map_enders, without_enders
+from memoranda.storage.compression import open_export_to_write
 from memoranda.storage.errors import translate_errors
 from memoranda.storage.lifecycle import drop_claims, show_reason
 from memoranda.storage.rows import from_micros, in_owners, scope_conditions, scope_of, to_json, to_micros
 from memoranda.storage.schema import associations, executions, lineage, memories, messages, revisions, sessions
-from memoranda.text import content_hash
-from memoranda.text_checks import check_unicode, clean_text
+from memoranda.text.checks import check_unicode, clean_text
+from memoranda.text.terms import content_hash
 from memoranda.types import ANY, JSON, Progress, Scope
 from memoranda.validation import check_fraction, check_id, check_integer, check_type, copy_json, copy_json_object
 

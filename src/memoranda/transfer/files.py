@@ -15,12 +15,13 @@ from memoranda.errors import InvalidInput, NotFound, Unavailable
 from memoranda.executions.executions import check_duration, file_name, text_or_none, to_json_line
 from memoranda.files import atomic_replace
 from memoranda.remember.new_memory import check_options, from_text, value_to_text
-from memoranda.results import ExecutionRecord, FileReport
+from memoranda.results.transfer import FileReport
+from memoranda.results.workflows import ExecutionRecord
 from memoranda.storage.base import encryption_key
 from memoranda.storage.changes import NewMemory
 from memoranda.storage.read import walk
 from memoranda.storage.write import MemoryWrite
-from memoranda.text_checks import clean_text
+from memoranda.text.checks import clean_text
 from memoranda.types import ANY, JSON, Filter, Memory, MemoryType, Scope
 from memoranda.validation import check_datetime, check_name, copy_json, copy_json_object, make_scope
 

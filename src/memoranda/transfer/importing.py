@@ -11,21 +11,22 @@ from os import PathLike
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, TypeAlias
 
-from memoranda.compression import open_export_to_read
-from memoranda.encryption import EncryptionKey
 from memoranda.errors import Incompatible, InvalidInput, NotFound
-from memoranda.redaction import default_redactor, redact_secrets, redact_texts, redact_value
 from memoranda.remember.gate import mask_message_fields, mask_secrets
 from memoranda.remember.quarantine import screen
-from memoranda.results import ExecutionRecord, ImportReport
+from memoranda.results.transfer import ImportReport
+from memoranda.results.workflows import ExecutionRecord
+from memoranda.security.encryption import EncryptionKey
+from memoranda.security.redaction import default_redactor, redact_secrets, redact_texts, redact_value
 from memoranda.storage.base import chunked
 from memoranda.storage.changes import RELEASED, NewMemory
 from memoranda.storage.claim_resolution import resolve_slots
 from memoranda.storage.claims import CLAIMS, ENDED_BY, Ends, claims_in, ends_in, name_enders, slots_of
+from memoranda.storage.compression import open_export_to_read
 from memoranda.storage.errors import translate_errors
 from memoranda.storage.read import read_held
 from memoranda.storage.rows import from_micros, to_json, to_micros
-from memoranda.text import content_hash, lexical_keys
+from memoranda.text.terms import content_hash, lexical_keys
 from memoranda.transfer.export import (
     FORMAT,
     LINKS,

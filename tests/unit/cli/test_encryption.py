@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from memoranda.encryption import is_encrypted_file
+from memoranda.security.encryption import is_encrypted_file
 from tests.unit.cli.conftest import Memoranda
 
 KEY, OTHER = "0123456789abcdef" * 4, "fedcba9876543210" * 4

@@ -12,7 +12,7 @@ from memoranda.dates import absolute, relative
 from memoranda.dates.find import Mention, find_mentions
 from memoranda.dates.rules import Precision
 from memoranda.dates.vocabulary import find_word_kinds
-from memoranda.text import lower_case
+from memoranda.text.terms import lower_case
 
 LABELS = Path(__file__).parents[2] / "data" / "dates.tsv"
 WEDNESDAY = datetime(2023, 6, 14, 10, 30, tzinfo=UTC)

@@ -9,7 +9,7 @@ import pytest
 
 from memoranda.errors import InvalidInput, InvalidType
 from memoranda.manager.manager import MemoryManager, create_session
-from memoranda.redaction import Redactor
+from memoranda.security.redaction import Redactor
 from memoranda.settings import MemoryConfig
 from memoranda.testing.fakes import HashEmbedder
 

@@ -9,7 +9,7 @@ import pytest
 from memoranda.embedding.base import InputKind
 from memoranda.errors import InvalidInput, InvalidType, NotFound
 from memoranda.manager.manager import MemoryManager
-from memoranda.results import Document
+from memoranda.results.workflows import Document
 from memoranda.testing.fakes import HashEmbedder
 from memoranda.types import ANY, FloatArray, MemoryType
 from memoranda.validation import SHARED_USER

@@ -1,13 +1,16 @@
-"""Memories for the tests of the policies."""
+"""Memories for the tests of the policies, and a manager for those of forgetting."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
+from memoranda import MemoryManager
 from memoranda.maintenance.base import UpkeepItem, UpkeepSettings
-from memoranda.types import Memory, MemoryType
+from memoranda.testing.fakes import HashEmbedder
+from memoranda.types import Clock, Memory, MemoryType
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 SETTINGS = UpkeepSettings()
@@ -39,3 +42,7 @@ def make_turn(
         speaker=speaker,
         message_id=f"m{memory_id}",
     )
+
+
+def open_manager(path: Path, clock: Clock) -> MemoryManager:
+    return MemoryManager(f"sqlite:///{path}", embedder=HashEmbedder(), clock=clock, retention_policy="persistent")

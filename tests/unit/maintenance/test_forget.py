@@ -3,7 +3,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -13,38 +12,25 @@ from memoranda.maintenance import forget
 from memoranda.maintenance.base import POLICIES, UpkeepSettings
 from memoranda.maintenance.erasure import ErasureRows, ErasureTarget, find_rows, with_derived
 from memoranda.maintenance.forget import MemoryEraser
-from memoranda.receipts import ForgetReceipt
-from memoranda.results import Derivation
+from memoranda.results.maintenance import Derivation
+from memoranda.results.receipts import ForgetReceipt
 from memoranda.storage.base import ReadTransaction
 from memoranda.storage.sqlite import store as sqlite_store
 from memoranda.testing.fakes import HashEmbedder
 from memoranda.transfer.export import export_lines
 from tests.fake_clock import FakeClock
 from tests.prove.children import Child
+from tests.unit.maintenance.samples import NOW as START
+from tests.unit.maintenance.samples import open_manager
 
-START = datetime(2026, 5, 1, 12, tzinfo=UTC)
 CANARY = "quokkazebu"
 """A word that occurs nowhere else and that stemming leaves unchanged."""
-
-
-@pytest.fixture
-def clock() -> FakeClock:
-    return FakeClock(START)
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "m.db"
 
 
 @pytest.fixture
 def manager(path: Path, clock: FakeClock) -> Iterator[MemoryManager]:
     with open_manager(path, clock) as manager:
         yield manager
-
-
-def open_manager(path: Path, clock: FakeClock) -> MemoryManager:
-    return MemoryManager(f"sqlite:///{path}", embedder=HashEmbedder(), clock=clock, retention_policy="persistent")
 
 
 def files_containing(path: Path, word: str = CANARY) -> list[str]:

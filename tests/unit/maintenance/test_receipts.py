@@ -8,38 +8,25 @@ from pathlib import Path
 import pytest
 
 from memoranda import ANY, InvalidInput, MemoryManager, Message, NotFound, Unavailable, aio
+from memoranda.maintenance.erasure import ErasedTexts
 from memoranda.maintenance.forget import MemoryEraser, is_erasure_pending
 from memoranda.maintenance.receipts import finish_receipts
-from memoranda.maintenance.traces import ErasedTexts
-from memoranda.receipts import ForgetReceipt, StoreReceipt
+from memoranda.results.receipts import ForgetReceipt, StoreReceipt
 from memoranda.storage.base import Store
 from memoranda.testing.fakes import HashEmbedder
 from memoranda.transfer.export import restore
 from tests.driver import sqlite3
 from tests.fake_clock import FakeClock
+from tests.unit.maintenance.samples import NOW as START
+from tests.unit.maintenance.samples import open_manager
 
-START = datetime(2026, 5, 1, 12, tzinfo=UTC)
 NAME = "zebedeia"
-
-
-@pytest.fixture
-def clock() -> FakeClock:
-    return FakeClock(START)
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "m.db"
 
 
 @pytest.fixture
 def manager(path: Path, clock: FakeClock) -> Iterator[MemoryManager]:
     with open_manager(path, clock) as manager:
         yield manager
-
-
-def open_manager(path: Path, clock: FakeClock) -> MemoryManager:
-    return MemoryManager(f"sqlite:///{path}", embedder=HashEmbedder(), clock=clock, retention_policy="persistent")
 
 
 def places(receipt: ForgetReceipt) -> dict[str, StoreReceipt]:

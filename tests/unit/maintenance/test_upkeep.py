@@ -15,7 +15,7 @@ from memoranda.llm.base import LLM
 from memoranda.llm.scripted import ScriptedLLM
 from memoranda.maintenance.base import POLICIES, UpkeepSettings
 from memoranda.maintenance.upkeep_store import PlannedChange, UpkeepStore
-from memoranda.results import PolicyName, UpkeepDecision
+from memoranda.results.maintenance import PolicyName, UpkeepDecision
 from memoranda.testing.fakes import HashEmbedder
 from tests.fake_clock import FakeClock
 

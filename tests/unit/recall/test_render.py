@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from memoranda import InvalidInput, MemoryManager
 from memoranda.conversation.base import default_counter
-from memoranda.fence import close_mark, open_mark, remove_recalled
 from memoranda.recall.render import deduplicate, render_context, render_hits, select_hits
+from memoranda.security.fence import close_mark, open_mark, remove_recalled
 from memoranda.testing.fakes import HashEmbedder
 from memoranda.types import Hit, Recall
 from tests.unit.recall.samples import MARKER, NOW, count_words, hit

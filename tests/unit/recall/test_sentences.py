@@ -18,7 +18,7 @@ from memoranda.recall.arms import Arm, with_best_sentences
 from memoranda.recall.rerank import Reranking
 from memoranda.testing.contracts import unit_rows
 from memoranda.testing.fakes import HashEmbedder
-from memoranda.text import split_sentences
+from memoranda.text.sentences import split_sentences
 from memoranda.types import FloatArray
 from tests.driver import sqlite3
 

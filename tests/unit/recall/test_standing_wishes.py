@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from memoranda import ANY, MemoryManager
-from memoranda.fence import WISHES_HEADING
+from memoranda.security.fence import WISHES_HEADING
 from memoranda.testing.fakes import HashEmbedder
 
 SAID = [

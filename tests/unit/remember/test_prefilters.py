@@ -9,13 +9,13 @@ from typing import Final
 
 import pytest
 
-from memoranda import redaction
-from memoranda.caches import clear_text_caches
-from memoranda.redaction import find_secrets
 from memoranda.remember import poison, poison_readings
 from memoranda.remember.poison import Suspicion, find_poison
-from memoranda.text import Span
-from memoranda.word_filter import WordFilter
+from memoranda.security import redaction
+from memoranda.security.redaction import find_secrets
+from memoranda.text.cache import clear_text_caches
+from memoranda.text.sentences import Span
+from memoranda.text.word_filter import WordFilter
 
 _PARTS: Final = (
     "my password is hunter2!x",

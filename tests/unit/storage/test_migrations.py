@@ -20,7 +20,7 @@ from memoranda.storage.sqlite.connections import load_driver
 from memoranda.storage.sqlite.schema_check import expected_schema, read_schema
 from memoranda.storage.sqlite.store import open_sqlite
 from memoranda.testing.fakes import HashEmbedder
-from memoranda.text import TERMS_VERSION, lexical_keys
+from memoranda.text.terms import TERMS_VERSION, lexical_keys
 from memoranda.types import ANY
 from tests.driver import sqlite3
 

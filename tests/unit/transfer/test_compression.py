@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from memoranda.compression import compress, decompressed
 from memoranda.errors import Incompatible, MissingExtra
 from memoranda.manager.manager import MemoryManager
+from memoranda.storage.compression import compress, decompressed
 from memoranda.testing.fakes import HashEmbedder
 from memoranda.transfer import importing
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from memoranda import EncryptionKeyError, Incompatible, InvalidInput, MemoryConfig, MemoryManager, aio
-from memoranda.encryption import EncryptionKey, random_key
+from memoranda.security.encryption import EncryptionKey, random_key
 from memoranda.storage.sqlite.backup import inspect
 from memoranda.testing.fakes import HashEmbedder
 from memoranda.transfer.export import restore

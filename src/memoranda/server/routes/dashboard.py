@@ -31,7 +31,8 @@ from memoranda.dashboard.results import (
     Provenance,
 )
 from memoranda.errors import Denied, NotFound, Unavailable
-from memoranda.results import SessionSummary
+from memoranda.results.workflows import SessionSummary
+from memoranda.security.id_cipher import using_cipher
 from memoranda.server.access import Caller, Reader, Writer
 from memoranda.server.auth import LOCAL, Principal
 from memoranda.server.opaque_ids import change_ids
@@ -50,7 +51,6 @@ from memoranda.server.requests import (
 )
 from memoranda.server.responses import CountResponse, JsonRoute, MemoryPage
 from memoranda.server.services import Services
-from memoranda.shown_ids import using_cipher
 from memoranda.types import Recall, Scope
 
 STATIC: Final = "/ui/static/"

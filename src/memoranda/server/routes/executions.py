@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import Query
 
-from memoranda.results import ExecutionPage, ExecutionStats, VerificationReport
+from memoranda.results.workflows import ExecutionPage, ExecutionStats, VerificationReport
 from memoranda.server.access import Reader, Writer, create_router
 from memoranda.server.requests import ExecutionRecordsQuery, ExecutionRequest, ExecutionStatsQuery, VerifyQuery
 from memoranda.server.responses import RecordId

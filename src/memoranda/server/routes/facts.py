@@ -6,8 +6,8 @@ from typing import Annotated
 
 from fastapi import Query
 
-from memoranda.facts import Fact, FactConflict
-from memoranda.results import History
+from memoranda.results.facts import Fact, FactConflict
+from memoranda.results.maintenance import History
 from memoranda.server.access import Reader, create_router
 from memoranda.server.requests import FactsQuery, PageQuery, SlotQuery
 

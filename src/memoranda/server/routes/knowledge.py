@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import Query
 
-from memoranda.results import Document, KnowledgeReport, KnowledgeSource
+from memoranda.results.workflows import Document, KnowledgeReport, KnowledgeSource
 from memoranda.server.access import Admin, Reader, create_router
 from memoranda.server.requests import AddKnowledgeRequest, RemoveKnowledgeRequest, SourcesQuery
 from memoranda.server.responses import CountResponse

@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import Header, Path, Query
 
 from memoranda.errors import Conflict, InvalidInput
-from memoranda.results import History
+from memoranda.results.maintenance import History
 from memoranda.server.access import Reader, Writer, create_router
 from memoranda.server.requests import (
     AddMemoriesRequest,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memoranda.recalls import Replay
+from memoranda.results.recall import Replay, WhyNot
 from memoranda.server.access import Reader, Writer, create_router
 from memoranda.server.requests import (
     ContextRequest,
@@ -14,7 +14,7 @@ from memoranda.server.requests import (
     WhyNotRequest,
 )
 from memoranda.server.responses import ContextResponse
-from memoranda.types import Hit, Outcome, Recall, WhyNot
+from memoranda.types import Hit, Outcome, Recall
 
 routes = create_router("recall")
 

@@ -6,7 +6,8 @@ from typing import Annotated
 
 from fastapi import Path, Query
 
-from memoranda.results import NameActivity, SessionMessage, SessionSummary
+from memoranda.results.maintenance import NameActivity
+from memoranda.results.workflows import SessionMessage, SessionSummary
 from memoranda.server.access import Reader, Writer, create_router
 from memoranda.server.requests import (
     ClearSessionRequest,

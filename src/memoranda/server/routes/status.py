@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
-from memoranda.results import Health, NameActivity, Stats, UserActivity
+from memoranda.results.maintenance import Health, NameActivity, Stats, UserActivity
 from memoranda.server.access import Admin, Reader, ServerAdmin, create_router
 from memoranda.server.observability import METRICS_CONTENT_TYPE, Metrics
 from memoranda.server.requests import NamesQuery, UsersQuery

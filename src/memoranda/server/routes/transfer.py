@@ -14,10 +14,10 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, Response, StreamingResponse
 
 from memoranda.aio.threads import in_thread
-from memoranda.encryption import EncryptionKey, make_key, open_encrypted, random_key
 from memoranda.errors import Incompatible, InvalidInput
 from memoranda.files import open_to_write
-from memoranda.results import ImportReport
+from memoranda.results.transfer import ImportReport
+from memoranda.security.encryption import EncryptionKey, make_key, open_encrypted, random_key
 from memoranda.server.access import Caller, Reader, Writer, create_router
 from memoranda.server.config import ServerConfig
 from memoranda.server.errors import RequestRejected

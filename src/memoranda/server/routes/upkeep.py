@@ -9,11 +9,11 @@ from typing import Annotated
 
 from fastapi import Query
 
-from memoranda.deserialize import build
 from memoranda.errors import InvalidInput
 from memoranda.maintenance.base import UpkeepSettings
-from memoranda.receipts import ForgetReceipt
-from memoranda.results import CleanupReport, UpkeepReport
+from memoranda.records import build
+from memoranda.results.maintenance import CleanupReport, UpkeepReport
+from memoranda.results.receipts import ForgetReceipt
 from memoranda.server.access import Reader, Writer, create_router
 from memoranda.server.requests import (
     CleanupRequest,

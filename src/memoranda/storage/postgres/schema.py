@@ -20,7 +20,7 @@ from memoranda.errors import Incompatible, InvalidInput, Unavailable
 from memoranda.storage.long_text import LongText
 from memoranda.storage.postgres import search
 from memoranda.storage.schema import HEAD, counters, jobs, metadata, seals, short_lived
-from memoranda.text import TERMS_VERSION
+from memoranda.text.terms import TERMS_VERSION
 
 STORE_ID: Final = "store_id"
 TERMS: Final = "terms:version"

@@ -68,7 +68,7 @@ from memoranda.storage.postgres.transaction import (
 )
 from memoranda.storage.rows import index_row, stored_name, to_micros
 from memoranda.storage.schema import ERASURE_PENDING, LAST_ERASURE
-from memoranda.text import TERMS_VERSION
+from memoranda.text.terms import TERMS_VERSION
 from memoranda.types import ANY, Clock, IntArray, Memory, Scope, utc_now
 from memoranda.validation import check_clock
 

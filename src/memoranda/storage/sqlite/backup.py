@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from memoranda.compression import SUFFIX, compress, decompressed
-from memoranda.encryption import EncryptionKey, random_key
 from memoranda.errors import Conflict, Incompatible, InvalidInput, NotFound, Unavailable
 from memoranda.files import atomic_replace, fsync_file, refuse_database, temporary_file
-from memoranda.results import Backup
+from memoranda.results.transfer import Backup
+from memoranda.security.encryption import EncryptionKey, random_key
 from memoranda.storage.base import key_file
+from memoranda.storage.compression import SUFFIX, compress, decompressed
 from memoranda.storage.database_key import read_key_file, write_key_file
 from memoranda.storage.errors import translate_errors
 from memoranda.storage.meta import FILE_KEY, FORMER_FILE_KEY

@@ -19,7 +19,6 @@ from typing import Any, Final, Literal, TypeAlias
 from sqlalchemy import Connection, Engine, create_engine
 from sqlalchemy.exc import DBAPIError
 
-from memoranda.encryption import EncryptionKey
 from memoranda.errors import (
     Closed,
     Conflict,
@@ -32,6 +31,7 @@ from memoranda.errors import (
     Unavailable,
 )
 from memoranda.records import Record
+from memoranda.security.encryption import EncryptionKey
 from memoranda.storage.base import Durability, key_file
 from memoranda.storage.errors import translate_errors
 from memoranda.storage.sqlite.encryption import DatabaseCipher, open_cipher

@@ -19,10 +19,10 @@ from glob import escape
 from pathlib import Path
 from typing import Any, Final
 
-from memoranda.encryption import EncryptionKey
 from memoranda.errors import EncryptionKeyError, NotFound, Unavailable
 from memoranda.files import PRIVATE, fsync_file, fsync_folder, overwrite, shred
-from memoranda.results import Conversion
+from memoranda.results.transfer import Conversion
+from memoranda.security.encryption import EncryptionKey
 from memoranda.storage.base import key_file
 from memoranda.storage.database_key import read_key_file, write_key_file
 from memoranda.storage.meta import FORMER_FILE_KEY

@@ -13,8 +13,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
-from memoranda.encryption import SALT_BYTES, EncryptionKey
 from memoranda.errors import EncryptionKeyError
+from memoranda.security.encryption import SALT_BYTES, EncryptionKey
 from memoranda.storage.errors import translate_errors
 from memoranda.storage.sqlite.file_lock import lock_of
 from memoranda.storage.sqlite.scrub import MAGIC, RawFile

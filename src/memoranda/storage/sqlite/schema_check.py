@@ -23,7 +23,7 @@ from memoranda.errors import Incompatible
 from memoranda.storage import migrations
 from memoranda.storage.schema import HEAD
 from memoranda.storage.sqlite.transaction import Fetch, read_meta
-from memoranda.text import TERMS_VERSION
+from memoranda.text.terms import TERMS_VERSION
 
 PASSED: Final = "schema:passed"
 """The key in `meta` of the note that a file has the schema of its version."""

@@ -16,10 +16,10 @@ from typing import Any, TypeVar
 from sqlalchemy import make_url, text
 from sqlalchemy.exc import ArgumentError
 
-from memoranda.encryption import EncryptionKey, random_key
 from memoranda.errors import Incompatible, InvalidInput, InvalidType
 from memoranda.fork_safety import register_fork_handler
-from memoranda.results import Backup
+from memoranda.results.transfer import Backup
+from memoranda.security.encryption import EncryptionKey, random_key
 from memoranda.storage import meta, migrations
 from memoranda.storage.base import (
     Durability,
@@ -58,8 +58,8 @@ from memoranda.storage.sqlite.transaction import (
     read_state,
     read_vectors,
 )
-from memoranda.text import TERMS_VERSION
-from memoranda.text_checks import clean_text
+from memoranda.text.checks import clean_text
+from memoranda.text.terms import TERMS_VERSION
 from memoranda.types import Clock, IntArray, Memory, Progress, Scope, utc_now
 from memoranda.validation import check_clock
 

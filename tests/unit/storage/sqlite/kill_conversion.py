@@ -13,8 +13,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from memoranda.encryption import EncryptionKey
 from memoranda.errors import MemorandaError
+from memoranda.security.encryption import EncryptionKey
 from memoranda.storage.sqlite.backup import read_key_file
 from memoranda.storage.sqlite.conversion import convert
 from memoranda.storage.sqlite.store import SQLiteStore

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from memoranda import EncryptionKeyError, Incompatible, MemoryManager, NotFound, Unavailable
-from memoranda.encryption import EncryptionKey, is_encrypted_file
+from memoranda.security.encryption import EncryptionKey, is_encrypted_file
 from memoranda.storage.sqlite import conversion
 from memoranda.storage.sqlite.conversion import convert
 from memoranda.testing.fakes import HashEmbedder
@@ -180,8 +180,9 @@ def test_damaged_database_is_a_typed_error_and_stays_as_it_is(has: str | None, n
 def test_full_disk_is_a_typed_error_and_leaves_the_old_database_alone(tmp_path: Path) -> None:
     database = make_database(tmp_path, None, 300)
     program = (
-        "import resource, signal, sys; from pathlib import Path; from memoranda.encryption import EncryptionKey\n"
-        "from memoranda.errors import Unavailable; from memoranda.storage.sqlite.conversion import convert\n"
+        "import resource, signal, sys; from pathlib import Path\n"
+        "from memoranda.security.encryption import EncryptionKey; from memoranda.errors import Unavailable\n"
+        "from memoranda.storage.sqlite.conversion import convert\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))\n"
         "try: convert(Path(sys.argv[1]), None, EncryptionKey(sys.argv[2]))\n"

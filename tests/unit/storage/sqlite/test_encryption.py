@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 from memoranda import EncryptionKeyError, Incompatible, InvalidInput, MemoryConfig, MemoryManager, MissingExtra
-from memoranda.encryption import EncryptionKey, random_key
 from memoranda.maintenance.forget import is_erasure_pending
+from memoranda.security.encryption import EncryptionKey, random_key
 from memoranda.storage.base import encryption_key
 from memoranda.storage.sqlite import compaction, connections
 from memoranda.storage.sqlite import store as sqlite_store
@@ -201,7 +201,8 @@ def test_key_is_in_no_repr_log_error_or_traceback(
 
 def test_many_processes_can_create_the_same_database_at_once(tmp_path: Path) -> None:
     program = (
-        "import sys; from memoranda.storage import open_store; from memoranda.encryption import EncryptionKey; "
+        "import sys; from memoranda.security.encryption import EncryptionKey\n"
+        "from memoranda.storage import open_store\n"
         "store = open_store(sys.argv[1], key=EncryptionKey(sys.argv[2])); print(store.id); store.close()"
     )
     command = [sys.executable, "-c", program, str(tmp_path / "m.db"), PASSPHRASE]

@@ -1,0 +1,1 @@
+"""What public methods return."""

@@ -1,0 +1,115 @@
+"""How results print: facts, receipts, reports and contexts as text that reads like an answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from memoranda.display import LISTED, LONG, MANY, day_of, one_line, plural, reasons, text_html
+
+
+def fact_repr(fact: Any) -> str:
+    """Return the slot of a fact, its value and since when it holds."""
+    return f"Fact({one_line(fact.slot)!r}, {one_line(_value(fact))!r}, since {day_of(fact.since)})"
+
+
+def decision_text(decision: Any) -> str:
+    """Return what upkeep does with a memory, and why."""
+    which = "" if decision.id is None else f" #{decision.id}"
+    into = "" if decision.into is None else f" into #{decision.into}"
+    return f"{decision.action}{which}{into}: {one_line(decision.content)} — {one_line(decision.reason, LONG)}"
+
+
+def store_text(store: Any) -> str:
+    """Return what was erased from one place."""
+    count = f" ({store.count:,})" if store.count else ""
+    return f"{store.store}: {store.status}{count}{f' — {one_line(store.detail, LONG)}' if store.detail else ''}"
+
+
+def receipt_text(receipt: Any) -> str:
+    """Return how many memories were erased, or would be, and a line for each place that held something of them."""
+    memories = plural(len(receipt.ids), "memory", "memories")
+    if not receipt.dry_run:
+        state = "complete" if receipt.complete else "NOT complete"
+        return "\n".join(
+            [f"{memories} erased, receipt {receipt.id}: {state}", *(f"  {each}" for each in receipt.stores)]
+        )
+    held = [each for each in receipt.stores if each.count or each.detail or each.status not in ("erased", "pending")]
+    places = (store_text(each).replace(": pending", ": would be erased", 1) for each in held)
+    return "\n".join([f"{memories} would be erased", *(f"  {each}" for each in places)])
+
+
+def check_text(report: Any) -> str:
+    """Return whether everything agrees, or the problems."""
+    checked = f"{plural(report.memories, 'memory', 'memories')} checked"
+    found = plural(len(report.problems), "problem") if report.problems else "no problems"
+    return "\n".join([f"{found}: {checked}", *(f"  {one_line(each, LONG)}" for each in report.problems)])
+
+
+def upkeep_text(report: Any) -> str:
+    """Return what upkeep did, or would do, a line for each memory."""
+    count = len(report.decisions)
+    what = plural(count, "change") if count else "nothing to do"
+    mood = "would make " if report.dry_run and count else ""
+    first = f"upkeep: {mood}{what}, {plural(report.examined, 'memory', 'memories')} examined"
+    lines = [*map(str, report.decisions[:LISTED]), *[f"… and {count - LISTED:,} more"] * (count > LISTED)]
+    notes = [*report.problems, *([report.skipped] if report.skipped else [])]
+    return "\n".join([first, *(f"  {each}" for each in (*lines, *(one_line(note, LONG) for note in notes)))])
+
+
+def why_not_text(found: Any) -> str:
+    """Return in plain words why a memory is not an answer."""
+    words = reasons(found.why)
+    fits = f" (it fits by {words})" if words else ""
+    return f"#{found.id}: {one_line(found.reason, LONG)}{fits}"
+
+
+def replay_text(past: Any) -> str:
+    """Return a past recall as it was answered, and what was erased since."""
+    gone = [f"position {each.position}: #{each.id} was deleted since" for each in past.erased]
+    return "\n".join([f"asked on {past.asked_at:%Y-%m-%d %H:%M}", str(past.recall), *gone])
+
+
+def fact_text(fact: Any) -> str:
+    """Return a fact in one line: the slot, its value, since when, and what was before."""
+    before = ", ".join(one_line(_value(each)) for each in fact.replaced[-MANY:])
+    return (
+        f"{fact.slot}: {one_line(_value(fact))} (since {day_of(fact.since)}{f'; before: {before}' if before else ''})"
+    )
+
+
+def fact_value_text(value: Any) -> str:
+    """Return a value of a slot in one line, with when it held."""
+    return f"{one_line(_value(value))} ({day_of(value.since)} – {day_of(value.until) or 'now'}, #{value.memory_id})"
+
+
+def conflict_text(conflict: Any) -> str:
+    """Return the values that sources disagree about, the most trusted one first."""
+    return f"{conflict.slot}: " + " / ".join(f"{one_line(_value(each))} ({each.trust})" for each in conflict.values)
+
+
+def fact_row(fact: Any) -> dict[str, object]:
+    """Return a fact as a row of a table of several."""
+    row = {"slot": fact.slot, "value": _value(fact), "since": day_of(fact.since)}
+    row["from"] = fact.speaker or fact.source or fact.trust
+    more = {"before": fact.replaced, "disputed by": fact.disputed_by}
+    return row | {name: ", ".join(map(_value, values)) for name, values in more.items() if values}
+
+
+def conflict_row(conflict: Any) -> dict[str, object]:
+    """Return a conflict as a row of a table of several."""
+    return {"slot": conflict.slot, "values": conflict_text(conflict).partition(": ")[2]}
+
+
+def context_repr(context: Any) -> str:
+    """Return the beginning of a text for a prompt, and what it holds."""
+    return f"Context({one_line(context)!r}, {plural(len(context.hits), 'hit')}, {plural(context.tokens, 'token')})"
+
+
+def context_html(context: Any) -> str:
+    """Return a text for a prompt as it is, for a notebook."""
+    title = f"{plural(len(context.hits), 'hit')}, {plural(context.tokens, 'token')}" if context.hits else "no hits"
+    return text_html(title, str(context))
+
+
+def _value(value: Any) -> str:
+    return str(value.value) if value.holds else f"not {value.value}"

@@ -1,0 +1,1 @@
+"""Redaction of secrets, encryption, the fence around recalled text, and ids that tell nothing."""
