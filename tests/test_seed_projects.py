@@ -337,8 +337,60 @@ class TestAgents:
             report = manager.cleanup_old_memories(max_age_days=0, min_importance=0.3, dry_run=dry_run)
             counts = {"total_found": 1, "deleted": deleted, "skipped": 0}
             assert json.loads(json.dumps(report)).items() >= counts.items()
-        with pytest.raises(TypeError, match=r"get\(1\) returns a memory by its id"):
-            manager.get_memory(1)  # type: ignore[arg-type]
+
+    def test_cleanup_of_one_type_and_links_of_some_strength(self, manager: MemoryManager) -> None:
+        for text, kind in (("The sky is blue", "semantic"), ("I like pizza", "episodic"), ("Water is wet", "semantic")):
+            manager.add_memory(text, kind, metadata={"importance": 0.1})
+        for other, strength in ((2, 0.4), (3, 0.8)):
+            manager.add_memory_association(1, other, "related_to", strength)
+        assert [each.memory.id for each in manager.get_related_memories(1, min_strength=0.5)] == [3]
+        report = manager.cleanup_old_memories(0, 0.3, memory_types=["episodic"], dry_run=False)
+        assert (report["deleted"], [each.id for each in manager.list_memories()]) == (1, [1, 3])
+        assert manager.cleanup_old_memories(0, 0.3, memory_types=[], dry_run=False)["deleted"] == 0
+
+    def test_memory_is_read_and_deleted_by_its_number(self, manager: MemoryManager) -> None:
+        added = manager.add_memory("The sky is blue", "semantic")
+        anns = manager.add_memory("The sky was red", user="ann")
+        assert manager.get_memory(added.id) == added
+        assert manager.get_memory(7) is manager.get_memory(anns.id) is None
+        assert manager.get_memory(anns.id, user="ann") == anns
+        assert manager.delete_memory(anns.id) is False
+        assert [manager.delete_memory(added.id) for _ in range(2)] == [True, False]
+        assert manager.get_memory(added.id) is None
+        with pytest.raises(memoranda.InvalidInput):
+            manager.delete_memory(0)
+        assert isinstance(manager.get_memory("1"), ConversationMemory)
+
+    async def test_async_memory_is_read_and_deleted_by_its_number(self, tmp_path: Path) -> None:
+        async with memoranda.aio.MemoryManager(tmp_path / "m.db", embedder=HashEmbedder()) as manager:
+            added = await manager.add_memory("The sky is blue")
+            assert await manager.get_memory(added.id) == added
+            assert await manager.delete_memory(added.id)
+            assert await manager.get_memory(added.id) is None
+
+    @pytest.mark.parametrize("auto_cleanup", [False, True])
+    def test_cleanup_of_a_session(self, manager: MemoryManager, auto_cleanup: bool) -> None:
+        session = create_session("w", manager, auto_cleanup=auto_cleanup)
+        session.save_agent_memory("writer", "draft", "text")
+        session.save_agent_memory("writer", "lesson", "text", "long_term")
+        session.add_conversation_message("writer", "assistant", "done")
+        assert session.cleanup() is True
+        assert (session.is_active, session.get_conversation_history()) == (True, [])
+        assert session.retrieve_agent_memory("writer", "draft") is None
+        assert session.retrieve_agent_memory("writer", "lesson", "long_term") == "text"
+        session.add_conversation_message("writer", "assistant", "again")
+        session.end_session()
+        assert len(manager.get_conversation_history("w")) == (0 if auto_cleanup else 1)
+        assert session.cleanup() is True
+        assert (session.is_active, manager.get_conversation_history("w")) == (False, [])
+
+    def test_embedding_model_is_given_or_named(self, tmp_path: Path) -> None:
+        models: list[Any] = [HashEmbedder(8), memoranda.EmbeddingModel("fast"), "fast"]
+        for number, dimension in enumerate((8, 256, 256)):
+            with MemoryManager(db_url=tmp_path / f"{number}.db", embedding_model=models[number]) as manager:
+                assert len(manager.add_memory("The sky is blue").embedding or ()) == dimension
+        with pytest.raises(memoranda.InvalidInput, match="not both"):
+            MemoryManager(embedder=HashEmbedder(), embedding_model="fast")
 
     def test_statistics_and_summaries_are_dicts(self, manager: MemoryManager) -> None:
         with create_session("w", manager, metadata={"team": "red"}) as session:

@@ -6,9 +6,14 @@ import os
 import re
 import subprocess
 import sys
+from importlib import import_module
+from inspect import isawaitable
 from pathlib import Path
 
 import pytest
+
+from memoranda import MemoryManager
+from memoranda.errors import Closed
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
@@ -28,7 +33,18 @@ EXPECTED = {
     "pydantic_ai": ("pydantic-ai.md", "\nRex the dog eats only fish.", "pydantic_ai_memory.py", "Ann's dog Rex is"),
     "strands": ("strands.md", "memoranda My dog Rex eats only fish.", "strands_memory.py", DOG),
 }
-PAGE, ON_PAGE, EXAMPLE, BY_EXAMPLE = EXPECTED[os.environ["MEMORANDA_SUITE"].partition("-")[0]]
+ADAPTERS = {
+    "agent_framework": ("MemorandaContextProvider",),
+    "autogen": ("MemorandaMemory",),
+    "crewai": ("MemorandaStorage",),
+    "google_adk": ("MemorandaMemoryService",),
+    "haystack": ("MemorandaDocumentStore",),
+    "llama_index": ("MemorandaMemoryBlock", "MemorandaChatStore"),
+    "pydantic_ai": ("MemorandaStore",),
+    "strands": ("MemorandaStore",),
+}
+SUITE = os.environ["MEMORANDA_SUITE"].partition("-")[0]
+PAGE, ON_PAGE, EXAMPLE, BY_EXAMPLE = EXPECTED[SUITE]
 
 
 @pytest.mark.timeout(300)
@@ -40,6 +56,24 @@ def test_python_blocks_of_the_page_run(tmp_path: Path) -> None:
 @pytest.mark.timeout(300)
 def test_example_runs(tmp_path: Path) -> None:
     assert BY_EXAMPLE in run((REPOSITORY / "examples" / EXAMPLE).read_text("utf-8"), tmp_path)
+
+
+async def test_database_that_an_adapter_opened_is_closed_with_it(tmp_path: Path) -> None:
+    module = import_module(f"memoranda.integrations.{SUITE}")
+    for name in ADAPTERS[SUITE]:
+        adapter = getattr(module, name)(tmp_path / "own.db")
+        for _ in range(2):
+            await wait_for(adapter.close())
+        with pytest.raises(Closed):
+            await wait_for(adapter.memory.users())
+        with MemoryManager(tmp_path / "shared.db") as manager:
+            await wait_for(getattr(module, name)(manager).close())
+            assert manager.users() == []
+
+
+async def wait_for(answer: object) -> None:
+    if isawaitable(answer):
+        await answer
 
 
 def run(program: str, folder: Path) -> str:

@@ -11,6 +11,7 @@ most frameworks have a package of that name themselves.) Tests of our own that n
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import re
 import subprocess
@@ -20,6 +21,7 @@ import tarfile
 import urllib.request
 import venv
 import xml.etree.ElementTree as ET
+import zipfile
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -103,7 +105,7 @@ _AUTOGEN = ("autogen-core==0.7.5", "autogen-agentchat==0.7.5", "autogen-ext==0.7
 SUITES["autogen"] = Suite(
     packages=_AUTOGEN, source="autogen-core==0.7.5", plugin="on_autogen", tests=("tests/test_memory.py",), passed=10
 )
-SUITES["autogen-agent"] = Suite(packages=_AUTOGEN, tests=("autogen_cases.py", "page_cases.py"), passed=10)
+SUITES["autogen-agent"] = Suite(packages=_AUTOGEN, tests=("autogen_cases.py", "page_cases.py"), passed=11)
 _PRIVATE = "reads private attributes of the SDK's SQLiteSession"
 _TABLES = "reads, breaks or drops the SDK's own tables"
 SUITES["mem0"] = Suite(packages=("mem0ai==2.2.1",), tests=("mem0_cases.py",), passed=8)
@@ -139,7 +141,7 @@ SUITES["openai_agents"] = Suite(
 )
 
 SUITES["agent_framework"] = Suite(
-    packages=("agent-framework-core==1.23.0",), tests=("agent_framework_cases.py", "page_cases.py"), passed=6
+    packages=("agent-framework-core==1.23.0",), tests=("agent_framework_cases.py", "page_cases.py"), passed=7
 )
 SUITES["crewai"] = Suite(
     packages=("crewai==1.15.30",),
@@ -158,16 +160,16 @@ SUITES["crewai"] = Suite(
         "percent_underscore_and_backslash_in_scope_names": "compares scopes as text: /user/ann would show /user/anna"
     },
 )
-SUITES["crewai-own"] = Suite(packages=("crewai==1.15.30",), tests=("crewai_cases.py", "page_cases.py"), passed=9)
+SUITES["crewai-own"] = Suite(packages=("crewai==1.15.30",), tests=("crewai_cases.py", "page_cases.py"), passed=10)
 SUITES["google_adk"] = Suite(
-    packages=("google-adk==2.13.0",), tests=("google_adk_cases.py", "page_cases.py"), passed=10
+    packages=("google-adk==2.13.0",), tests=("google_adk_cases.py", "page_cases.py"), passed=11
 )
-SUITES["haystack"] = Suite(packages=("haystack-ai==3.4.0",), tests=("haystack_cases.py", "page_cases.py"), passed=134)
+SUITES["haystack"] = Suite(packages=("haystack-ai==3.4.0",), tests=("haystack_cases.py", "page_cases.py"), passed=135)
 SUITES["llama_index"] = Suite(
-    packages=("llama-index-core==0.14.25",), tests=("llama_index_cases.py", "page_cases.py"), passed=18
+    packages=("llama-index-core==0.14.25",), tests=("llama_index_cases.py", "page_cases.py"), passed=19
 )
 SUITES["pydantic_ai"] = Suite(
-    packages=("pydantic-ai-harness==0.62.0",), tests=("pydantic_ai_cases.py", "page_cases.py"), passed=7
+    packages=("pydantic-ai-harness==0.62.0",), tests=("pydantic_ai_cases.py", "page_cases.py"), passed=8
 )
 SUITES["pydantic_ai_suite"] = Suite(
     # The last release whose source package contains tests.
@@ -186,7 +188,7 @@ SUITES["pydantic_ai_suite"] = Suite(
         "from_spec_backends": "asks for the classes of the harness's own stores",
     },
 )
-SUITES["strands"] = Suite(packages=("strands-agents==1.62.0",), tests=("strands_cases.py", "page_cases.py"), passed=7)
+SUITES["strands"] = Suite(packages=("strands-agents==1.62.0",), tests=("strands_cases.py", "page_cases.py"), passed=8)
 SUITES["anthropic"] = Suite(
     packages=("anthropic==2.8.0",),
     options=("--noconftest",),
@@ -201,6 +203,21 @@ SUITES["claude"] = Suite(
     packages=("--no-binary=claude-agent-sdk", "claude-agent-sdk==0.2.182"),
     tests=("claude_cases.py",),
     passed=7,
+)
+
+
+_MOCKED = "asserts which calls a mocked mem0 gets"
+SUITES["massgen"] = Suite(
+    packages=("mem0ai==2.2.1",),
+    options=("--noconftest",),
+    source="massgen==0.1.97",
+    plugin="on_massgen",
+    tests=("massgen/tests/test_conversation_memory.py", "massgen/tests/test_persistent_memory.py"),
+    passed=23,
+    left_out={
+        "test_initialization_without_backends_fails": "the project's document makes one without back ends",
+        "TestPersistentMemoryMocked": _MOCKED,
+    },
 )
 
 
@@ -252,28 +269,35 @@ def unpack_source(requirement: str) -> Path:
     folder = FOLDER / "sources" / f"{re.sub('[-_.]+', '_', name)}-{version}"
     if not folder.exists():
         address, digest = find_source(name, version)
-        archive = _download(address)
-        if hashlib.sha256(archive).hexdigest() != digest:
+        content = _download(address)
+        if hashlib.sha256(content).hexdigest() != digest:
             sys.exit(f"{address} is not what PyPI says it is")
-        temporary = folder.with_suffix(".tar.gz")
-        temporary.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_bytes(archive)
-        with tarfile.open(temporary) as source:
-            top = Path(source.getnames()[0]).parts[0]
-            source.extractall(folder.parent, filter="data")
-        if top != folder.name:
-            (folder.parent / top).rename(folder)
-        temporary.unlink()
+        if address.endswith(".whl"):
+            zipfile.ZipFile(io.BytesIO(content)).extractall(folder)
+        else:
+            _unpack_tar(content, folder)
     return folder
 
 
+def _unpack_tar(content: bytes, folder: Path) -> None:
+    """Unpack a source package, whose one folder may have another name."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tarfile.open(fileobj=io.BytesIO(content)) as source:
+        top = Path(source.getnames()[0]).parts[0]
+        source.extractall(folder.parent, filter="data")
+    if top != folder.name:
+        (folder.parent / top).rename(folder)
+
+
 def find_source(name: str, version: str) -> tuple[str, str]:
-    """Return the address and the sha256 of a source package on PyPI."""
+    """Return the address and the sha256 of a source package on PyPI, or of the wheel of a project without one."""
     page = _download(f"{_INDEX}/{re.sub('[-_.]+', '-', name).lower()}/").decode()
-    for address, digest in re.findall(r'href="([^"#]+)#sha256=([0-9a-f]{64})"', page):
-        if address.endswith(f"-{version}.tar.gz"):
-            return address, digest
-    sys.exit(f"PyPI has no source package of {name} {version}")
+    found = re.findall(r'href="([^"#]+)#sha256=([0-9a-f]{64})"', page)
+    for ending in (f"-{version}.tar.gz", f"-{version}-py3-none-any.whl"):
+        for address, digest in found:
+            if address.endswith(ending):
+                return address, digest
+    sys.exit(f"PyPI has no source package of {name} {version}, nor a wheel")
 
 
 def _download(address: str) -> bytes:

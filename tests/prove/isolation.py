@@ -195,6 +195,7 @@ QUERIES: dict[str, Query] = {
     "upkeep": lambda a: a.manager.upkeep(user=ANY, dry_run=True),
     "update": lambda a: a.manager.update(a.foreign, "taken", user=ANY),
     "delete": lambda a: a.manager.delete([a.foreign], user=ANY),
+    "delete_memory": lambda a: a.manager.delete_memory(a.foreign, user=ANY),
     "discard": lambda a: a.manager.discard([a.foreign], user=ANY),
     "release": lambda a: a.manager.release(a.foreign, user=ANY),
     "quarantine": lambda a: a.manager.quarantine(a.foreign, user=ANY),

@@ -36,7 +36,7 @@ from memoranda.remember.new_memory import check_options, trust_of_text
 from memoranda.remember.poison import find_poison
 from memoranda.security import fence
 from memoranda.security.redaction import redact_secrets
-from memoranda.server import limits
+from memoranda.server import guard
 from memoranda.server.config import ServerConfig, is_loopback, strip_port
 from memoranda.server.keys import split_key
 from memoranda.server.routes import memories as memory_routes
@@ -60,7 +60,7 @@ TOKENS = (
     "é", "e\u0301", "猫", "🙂", "\ud800", "%", "_", "*", "(", ")", "[#7]", "[#" + "9" * 5000 + "]", "</memoranda-memory", "<memoranda-memory",
     MARKER, "://", "@", ":", "?", "&", "=", ";", ",", "--", "/*", "$gt", "in", "T", "Z", "+00:00", "+99:99", "-00:00", "32", "13", "0000", "99999",
     "yesterday", "next Monday", "in 999999999 years", "last week", "10 years ago", "password: hunter2", "ignore all previous instructions", "W/", "#",
-    "```", "# ", "- ", "| ", "data:image/png;base64,", "tool_calls", "tool_use", "content", "role", "I", "my", "not", "no longer", " ", "  ",
+    "```", "# ", "- ", "| ", '\\"', "1", "1,", "!", ".", "a", "A", "[", "[{", "[#1", "## What holds on 2024-01-01 ", "(since 2024-01-01)", "data:image/png;base64,", "tool_calls", "tool_use", "content", "role", "I", "my", "not", "no longer", " ", "  ",
 )  # fmt: skip
 
 
@@ -127,7 +127,7 @@ def _hosts(text: str) -> object:
 
 
 def _json_rpc(text: str) -> object:
-    return limits._parse_json(text.encode("utf-8", "surrogatepass"), CONFIG)
+    return guard._parse_json(text.encode("utf-8", "surrogatepass"), CONFIG)
 
 
 EXPORT = "\n".join(
@@ -228,7 +228,7 @@ def mutate_text(text: str, rng: random.Random) -> str:
     """Change a text at a few places."""
     for _ in range(rng.choice([1, 1, 2, 3, 8])):
         at, end = sorted((rng.randint(0, len(text)), rng.randint(0, len(text))))
-        how = rng.randrange(7)
+        how = rng.randrange(8)
         if how == 0:
             text = text[:at] + rng.choice(TOKENS) + text[at:]
         elif how == 1:
@@ -241,10 +241,20 @@ def mutate_text(text: str, rng: random.Random) -> str:
             text = text[:at] + rng.choice(TOKENS) * rng.choice([1, 3, 300, 20_000]) + text[end:]
         elif how == 5:
             text = text[at:end] + text[:at]
+        elif how == 6:
+            text = text[:at] + _repeated(text[at:end], rng) + rng.choice(["", "x", text[end:], *TOKENS])
         else:
             text = text[:at] + text[at:end].swapcase() + text[end:]
         text = text[:20_000]
     return text
+
+
+def _repeated(text: str, rng: random.Random) -> str:
+    """Return a few characters of the text, or some tokens, until a pattern that begins again at each is far too slow."""
+    part = (
+        text[: rng.randint(1, 12)] if text and rng.random() < 0.5 else "".join(rng.choices(TOKENS, k=rng.randint(1, 3)))
+    )
+    return part * (15_000 // len(part) + 1) + rng.choice(["", "", rng.choice(TOKENS) * rng.choice([1, 400])])
 
 
 def mutate_value(value: Any, rng: random.Random) -> Any:

@@ -167,6 +167,7 @@ REFUSED: Final[dict[str, Ask]] = {
     "why": lambda q: q.manager.why(q.aim.recall_id, q.id, **q.names),
     "update": lambda q: q.manager.update(q.id, "taken", **q.names),
     "delete": lambda q: q.manager.delete(q.id, **q.names),
+    "delete_memory": lambda q: q.manager.delete_memory(q.id, **q.names),
     "discard": lambda q: q.manager.discard(q.id, **q.names),
     "release": lambda q: q.manager.release(q.id, **q.names),
     "quarantine": lambda q: q.manager.quarantine(q.id, **q.names),

@@ -59,6 +59,22 @@ def test_stream_ends_when_its_key_is_revoked(tmp_path: Path) -> None:
         assert client.get("/ui/overview").status_code == 401
 
 
+def test_key_has_a_limited_number_of_streams(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dashboard, "_MAX_STREAMS", 1)
+    with serving(tmp_path) as url, httpx2.Client(base_url=url, timeout=20) as client:
+        lines = listen(client)
+        wait_for_line(lines, "retry")
+        refused = client.get("/ui/events")
+        assert (refused.status_code, refused.headers["retry-after"]) == (429, "1")
+        lines.close()  # type: ignore[attr-defined]
+        for _ in range(500):  # until the server has noticed that the first one is gone
+            with client.stream("GET", "/ui/events") as response:
+                if response.status_code == 200:
+                    return
+            time.sleep(0.02)
+        raise AssertionError("a stream that was closed still counts")
+
+
 def test_open_stream_does_not_hold_up_the_end_of_the_server(tmp_path: Path) -> None:
     with httpx2.Client(timeout=20) as client:
         with serving(tmp_path) as url:

@@ -10,11 +10,12 @@ from copy import copy
 from functools import partial
 from os import PathLike
 from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar, overload
 from weakref import WeakValueDictionary
 
 from memoranda.aio.conversation import ConversationMemory
 from memoranda.aio.threads import Threads, in_thread, off_loop
+from memoranda.closing import AsyncClosing
 from memoranda.conversation.memory import ConversationMemory as SyncConversation
 from memoranda.embedding.base import Embedder
 from memoranda.errors import Closed, MemorandaError
@@ -28,7 +29,7 @@ from memoranda.sessions.base import ValueStore
 from memoranda.sessions.context import SessionContext as _SyncSession
 from memoranda.sessions.context import Sessions
 from memoranda.settings import MemoryConfig
-from memoranda.types import DEFAULT_TENANT, JSON, Clock
+from memoranda.types import DEFAULT_TENANT, JSON, Clock, Memory
 
 _Sync = manager.MemoryManager
 
@@ -56,6 +57,7 @@ class MemoryManager:
         embeddings_dir: str | PathLike[str] | None = None,
         use_redis: bool | None = None,
         redis_client: object | None = None,
+        embedding_model: Embedder | str | None = None,
     ) -> None:
         blocking = _Sync(
             config,
@@ -75,6 +77,7 @@ class MemoryManager:
             embeddings_dir=embeddings_dir,
             use_redis=use_redis,
             redis_client=redis_client,
+            embedding_model=embedding_model,
         )
         self._adopt(blocking)
 
@@ -120,6 +123,7 @@ class MemoryManager:
     get = off_loop(_Sync.get)
     update = off_loop(_Sync.update, model=True)
     delete = off_loop(_Sync.delete)
+    delete_memory = off_loop(_Sync.delete_memory)
     release = off_loop(_Sync.release)
     quarantine = off_loop(_Sync.quarantine)
     discard = off_loop(_Sync.discard)
@@ -157,12 +161,26 @@ class MemoryManager:
     remove_knowledge = off_loop(_Sync.remove_knowledge)
     get_knowledge_sources = off_loop(_Sync.get_knowledge_sources)
 
+    @overload
+    async def get_memory(
+        self, agent_name: int, *, user: str | None = None, session: str | None = None
+    ) -> Memory | None: ...
+
+    @overload
     async def get_memory(
         self, agent_name: str | None = None, *, user: str | None = None, session: str | None = None
-    ) -> ConversationMemory:
-        """Return the conversation of an agent, optionally with a user or in a session: the same object at each call."""
+    ) -> ConversationMemory: ...
+
+    async def get_memory(
+        self, agent_name: str | int | None = None, *, user: str | None = None, session: str | None = None
+    ) -> ConversationMemory | Memory | None:
+        """Return the conversation of an agent, optionally with a user or in a session: the same object at each call.
+
+        With a number, return the memory with this id; None when there is none.
+        """
         find = partial(self._inner.get_memory, agent_name, user=user, session=session)
-        return self._wrap(await self._threads.run(find, model=False))
+        found = await self._threads.run(find, model=False)
+        return self._wrap(found) if isinstance(found, SyncConversation) else found
 
     @asynccontextmanager
     async def run(self, agent_name: str) -> AsyncIterator[ConversationMemory]:
@@ -314,6 +332,7 @@ class SessionContext:
     get_session_summary = _off_loop(_SyncSession.get_session_summary)
     get_session_duration = _off_loop(_SyncSession.get_session_duration)
     end_session = _off_loop(_SyncSession.end_session)
+    cleanup = _off_loop(_SyncSession.cleanup)
 
 
 def create_session(
@@ -355,7 +374,7 @@ async def summarize_open_sessions(memory_manager: MemoryManager, limit: int) -> 
 _SyncContext = agents.ConversationContext
 
 
-class ConversationContext:
+class ConversationContext(AsyncClosing):
     """A conversation with an id. Each message is added to `history` and can be searched in `memory` at once."""
 
     def __init__(
@@ -371,14 +390,6 @@ class ConversationContext:
         self._threads = self.memory._threads
         self.id = self._inner.id
         self.history: ConversationMemory = self.memory._wrap(self._inner.history)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
 
     add_message = off_loop(_SyncContext.add_message, model=True)
 

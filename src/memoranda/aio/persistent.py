@@ -5,12 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 from memoranda.aio.conversation import ConversationMemory
 from memoranda.aio.manager import MemoryManager
 from memoranda.aio.threads import Threads, off_loop
+from memoranda.closing import AsyncClosing
 from memoranda.errors import InvalidInput
 from memoranda.messages.message import Message
 from memoranda.persistent import memory, tools
@@ -71,7 +71,7 @@ class PersistentMemoryBase(NamedMemory, ABC):
         return MemoryTools(self)
 
 
-class PersistentMemory(PersistentMemoryBase):
+class PersistentMemory(AsyncClosing, PersistentMemoryBase):
     """Long-term memory that never blocks the event loop. Takes the arguments of `memoranda.PersistentMemory`."""
 
     def __init__(
@@ -116,14 +116,6 @@ class PersistentMemory(PersistentMemoryBase):
     @property
     def llm_backend(self) -> object | None:
         return self._inner.llm_backend
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
 
     async def close(self) -> None:
         """Close the store, unless it belongs to a shared manager. Can be called twice."""

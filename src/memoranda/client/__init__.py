@@ -7,6 +7,7 @@ try:
 except ModuleNotFoundError as error:
     raise MissingExtra("the client", "client") from error
 
-from memoranda.client.manager import MemoryManager, SessionContext, create_session
+from memoranda.client.manager import MemoryManager
+from memoranda.client.sessions import SessionContext, create_session
 
 __all__ = ["MemoryManager", "SessionContext", "create_session"]

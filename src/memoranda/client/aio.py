@@ -6,8 +6,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from os import PathLike
-from types import TracebackType
-from typing import Any, Self
+from typing import Any, overload
 from weakref import WeakValueDictionary
 
 import httpx2
@@ -15,14 +14,16 @@ import httpx2
 from memoranda.aio.conversation import ConversationMemory
 from memoranda.aio.manager import SessionContext as EmbeddedSession
 from memoranda.aio.threads import Threads, in_thread
-from memoranda.client import manager, requests
+from memoranda.client import manager, requests, sessions
 from memoranda.client.transport import AsyncHttpTransport, async_calls, async_method
+from memoranda.closing import AsyncClosing
+from memoranda.errors import NotFound
 from memoranda.results.transfer import ExportReport, ImportReport
-from memoranda.types import ANY, JSON, AnyUser, ArmScore, Progress, Recall
+from memoranda.types import ANY, JSON, AnyUser, ArmScore, Memory, Progress, Recall
 from memoranda.validation import check_integer
 
 
-class MemoryManager:
+class MemoryManager(AsyncClosing):
     """The memory of a Memoranda server, awaited. The key decides the tenant.
 
     Args:
@@ -47,14 +48,6 @@ class MemoryManager:
         self._sync = manager.MemoryManager(url, api_key=api_key, timeout=timeout, client=sync_client)
         self._threads = Threads()
         self._conversations: WeakValueDictionary[object, ConversationMemory] = WeakValueDictionary()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
 
     async def close(self) -> None:
         """Close the connections; calling it twice is allowed."""
@@ -92,6 +85,21 @@ class MemoryManager:
     get = async_method(requests.get)
     update = async_calls(requests.update)
     delete = async_method(requests.delete)
+
+    async def delete_memory(
+        self,
+        memory_id: int,
+        *,
+        agent: str | None = None,
+        user: str | AnyUser | None = None,
+        session: str | None = None,
+    ) -> bool:
+        """Delete one memory and return whether there was one with this id."""
+        try:
+            return bool(await self.delete(memory_id, agent=agent, user=user, session=session))
+        except NotFound:
+            return False
+
     list_memories = async_method(requests.list_memories)
     search_memories = async_method(requests.search_memories)
     search_memory = async_method(requests.search_memory)
@@ -139,12 +147,28 @@ class MemoryManager:
     remove_knowledge = async_method(requests.remove_knowledge)
     get_knowledge_sources = async_method(requests.get_knowledge_sources)
 
+    @overload
+    async def get_memory(
+        self, agent_name: int, *, user: str | None = None, session: str | None = None
+    ) -> Memory | None: ...
+
+    @overload
     async def get_memory(
         self, agent_name: str | None = None, *, user: str | None = None, session: str | None = None
-    ) -> ConversationMemory:
-        """Return the conversation of an agent, optionally with a user or in a session: the same object at each call."""
-        core = await in_thread(self._sync.get_memory, agent_name, user=user, session=session)
-        return self._conversations.setdefault(core, ConversationMemory.over(core))
+    ) -> ConversationMemory: ...
+
+    async def get_memory(
+        self, agent_name: str | int | None = None, *, user: str | None = None, session: str | None = None
+    ) -> ConversationMemory | Memory | None:
+        """Return the conversation of an agent, optionally with a user or in a session: the same object at each call.
+
+        With a number, return the memory with this id; None when there is none.
+        """
+        find: Callable[[], Any] = partial(self._sync.get_memory, agent_name, user=user, session=session)
+        found = await in_thread(find)
+        if isinstance(found, Memory | None):
+            return found
+        return self._conversations.setdefault(found, ConversationMemory.over(found))
 
     @asynccontextmanager
     async def run(self, agent_name: str) -> AsyncIterator[ConversationMemory]:
@@ -235,7 +259,7 @@ class SessionContext(EmbeddedSession):
         auto_cleanup: bool | None = None,
     ) -> None:
         create: Callable[[], Any] = partial(
-            manager.create_session, workflow_id, memory_manager._sync, metadata, auto_cleanup
+            sessions.create_session, workflow_id, memory_manager._sync, metadata, auto_cleanup
         )
         self._prepare(workflow_id, memory_manager._threads, create)
 

@@ -8,43 +8,35 @@ numpy.
 
 from __future__ import annotations
 
-import functools
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
 from os import PathLike
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import Any, overload
 
 import httpx2
 
 from memoranda.client import requests
 from memoranda.client.calls import (
-    Arguments,
     HttpCall,
-    bind_arguments,
-    build_call,
     encode_body,
     encode_query,
     parse_as,
     parse_field,
     to_server_arguments,
 )
-from memoranda.client.responses import deserialize, parse_list
+from memoranda.client.responses import deserialize
 from memoranda.client.transport import HttpTransport, sync_calls, sync_method
+from memoranda.closing import Closing
 from memoranda.conversation.conversations import ConversationCache
 from memoranda.conversation.memory import ConversationMemory
-from memoranda.errors import Closed, InvalidInput, MemorandaError, NotFound, Unavailable
+from memoranda.errors import InvalidInput, NotFound, Unavailable
 from memoranda.files import atomic_replace, open_to_read, open_to_write
-from memoranda.messages.message import Message, vendor_text
+from memoranda.messages.message import Message
 from memoranda.results.transfer import ExportReport, ImportReport
-from memoranda.results.workflows import SessionMessage, SessionSummary
 from memoranda.security.encryption import EncryptionKey, make_key
-from memoranda.sessions.context import SessionContext as Embedded
-from memoranda.sessions.context import list_interactions
-from memoranda.types import ANY, JSON, AnyUser, ArmScore, Progress, Recall
+from memoranda.types import ANY, AnyUser, ArmScore, Memory, Progress, Recall
 from memoranda.validation import check_integer
 
 _PAGE = 10_000
@@ -121,7 +113,7 @@ def _parse_messages(response: dict[str, list[dict[str, object]]]) -> list[Messag
     return [Message.from_dict(item) for item in response["messages"]]
 
 
-class MemoryManager:
+class MemoryManager(Closing):
     """The memory of a Memoranda server. The key decides the tenant.
 
     Args:
@@ -141,14 +133,6 @@ class MemoryManager:
     ) -> None:
         self._transport = HttpTransport(url, api_key, timeout, client)
         self._conversations: ConversationCache[tuple[str | None, str | None, str | None]] = ConversationCache()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close the connections; calling it twice is allowed."""
@@ -182,6 +166,21 @@ class MemoryManager:
     get = sync_method(requests.get)
     update = sync_calls(requests.update)
     delete = sync_method(requests.delete)
+
+    def delete_memory(
+        self,
+        memory_id: int,
+        *,
+        agent: str | None = None,
+        user: str | AnyUser | None = None,
+        session: str | None = None,
+    ) -> bool:
+        """Delete one memory and return whether there was one with this id."""
+        try:
+            return bool(self.delete(memory_id, agent=agent, user=user, session=session))
+        except NotFound:
+            return False
+
     list_memories = sync_method(requests.list_memories)
     search_memories = sync_method(requests.search_memories)
     search_memory = sync_method(requests.search_memory)
@@ -229,10 +228,26 @@ class MemoryManager:
     remove_knowledge = sync_method(requests.remove_knowledge)
     get_knowledge_sources = sync_method(requests.get_knowledge_sources)
 
+    @overload
+    def get_memory(self, agent_name: int, *, user: str | None = None, session: str | None = None) -> Memory | None: ...
+
+    @overload
     def get_memory(
         self, agent_name: str | None = None, *, user: str | None = None, session: str | None = None
-    ) -> ConversationMemory:
-        """Return the conversation of an agent, optionally with a user or in a session: the same object at each call."""
+    ) -> ConversationMemory: ...
+
+    def get_memory(
+        self, agent_name: str | int | None = None, *, user: str | None = None, session: str | None = None
+    ) -> ConversationMemory | Memory | None:
+        """Return the conversation of an agent, optionally with a user or in a session: the same object at each call.
+
+        With a number, return the memory with this id; None when there is none.
+        """
+        if isinstance(agent_name, int):
+            try:
+                return self.get(agent_name, user=user, session=session)
+            except NotFound:
+                return None
         scope = (agent_name, user, session)
         conversation = self._conversations.get(scope)
         if conversation is None:
@@ -337,146 +352,3 @@ def _read_export(file_path: Path, target: Path, key: EncryptionKey | None) -> Ex
     if memories < 0:
         raise Unavailable("the export broke off before its end: try again")
     return ExportReport(target, memories, lines, encrypted=key is not None)
-
-
-P = ParamSpec("P")
-R = TypeVar("R")
-
-
-def _method(
-    embedded: Callable[Concatenate[Embedded, P], R], build: Callable[[str, Arguments], HttpCall[R]]
-) -> Callable[Concatenate[SessionContext, P], R]:
-    """Return a method with an embedded method's signature that sends the call built from path and arguments."""
-
-    @functools.wraps(embedded)
-    def send(self: SessionContext, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        return self._send(build(self._path, bind_arguments(embedded, *args, **kwargs)))
-
-    return send
-
-
-class SessionContext:
-    """The shared messages, values and records of the agents of one workflow; created like `create_session`."""
-
-    def __init__(
-        self,
-        workflow_id: str,
-        memory_manager: MemoryManager,
-        metadata: Mapping[str, JSON] | None = None,
-        auto_cleanup: bool | None = None,
-    ) -> None:
-        body = encode_body({"workflow_id": workflow_id, "metadata": metadata, "auto_cleanup": auto_cleanup})
-        self._transport = memory_manager._transport
-        opened = self._transport.send(HttpCall("POST", "/v1/sessions", parse_as(dict[str, Any]), body))
-        self.workflow_id = workflow_id
-        self.session_id: str = opened["session_id"]
-        """The id of this session, as in execution records."""
-        self.metadata: dict[str, JSON] = opened["metadata"]
-        self.auto_cleanup: bool = opened["auto_cleanup"]
-        self.started_at = datetime.fromisoformat(opened["started_at"])
-        self._path = f"/v1/sessions/{self.session_id}"
-        self._final: SessionSummary | None = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        try:
-            self.end_session()
-        except Closed:
-            pass  # it was cleared, or ended by another process: nothing is left to clean up
-        except MemorandaError as failure:
-            if error is None:
-                raise
-            error.add_note(f"and session {self.workflow_id!r} could not be cleaned up: {failure}")
-
-    @property
-    def is_active(self) -> bool:
-        """Whether it has neither ended nor been cleared."""
-        try:
-            return self.get_session_summary().is_active
-        except Closed:
-            return False
-
-    @property
-    def ended_at(self) -> datetime | None:
-        """When `end_session` was called; None while it has not been."""
-        return None if self._final is None else self._final.ended_at
-
-    @property
-    def active_agents(self) -> list[str]:
-        """The agents that did something in the workflow."""
-        return list(self.get_session_summary().active_agents)
-
-    @property
-    def agent_interactions(self) -> list[dict[str, str]]:
-        """Each thing that an agent did in the workflow: its `agent_id` and its `action`."""
-        return list_interactions(self.get_session_summary())
-
-    def get_session_duration(self) -> timedelta:
-        """Return the time since it was opened, until its end or now."""
-        return (self.ended_at or datetime.now(UTC)) - self.started_at
-
-    save_agent_memory = _method(
-        Embedded.save_agent_memory, lambda path, arguments: requests.save_value(f"{path}/values", arguments)
-    )
-    retrieve_agent_memory = _method(
-        Embedded.retrieve_agent_memory, lambda path, arguments: requests.retrieve_value(f"{path}/values", arguments)
-    )
-    add_conversation_message = _method(
-        Embedded.add_conversation_message,
-        lambda path, arguments: build_call(
-            "POST",
-            f"{path}/messages",
-            parse_as(SessionMessage),
-            arguments | {"content": vendor_text(arguments["content"])},
-        ),
-    )
-    get_conversation_history = _method(
-        Embedded.get_conversation_history,
-        lambda path, arguments: build_call(
-            "GET", f"{path}/messages", parse_list(list[SessionMessage], "message"), arguments
-        ),
-    )
-    save_execution_record = _method(
-        Embedded.save_execution_record,
-        lambda path, arguments: build_call("POST", f"{path}/executions", parse_field("id"), arguments),
-    )
-
-    def get_session_summary(self) -> SessionSummary:
-        """Return the agents, actions and duration of all sessions of this workflow; after the end, the last summary."""
-        return self._final or self._send(HttpCall("GET", self._path, parse_as(SessionSummary)))
-
-    def end_session(self) -> SessionSummary:
-        """End the session and return its final summary; calling it twice is allowed."""
-        if self._final is None:
-            self._final = self._send(HttpCall("POST", f"{self._path}/end", parse_as(SessionSummary)))
-        return self._final
-
-    def _send(self, call: HttpCall[R]) -> R:
-        ended = f"session {self.workflow_id!r} has ended: open it again with create_session()"
-        if self._final is not None:
-            raise Closed(ended)
-        try:
-            return self._transport.send(call)
-        except NotFound as error:
-            raise Closed(ended) from error
-
-
-def create_session(
-    workflow_id: str,
-    memory_manager: MemoryManager,
-    metadata: Mapping[str, JSON] | None = None,
-    auto_cleanup: bool | None = None,
-) -> SessionContext:
-    """Open a session of a workflow on the server, for `with` or until `end_session()`.
-
-    Args:
-        workflow_id: The workflow.
-        memory_manager: The client.
-        metadata: Data to store with the session.
-        auto_cleanup: False to keep the session's values until they expire; None for the server's setting.
-    """
-    return SessionContext(workflow_id, memory_manager, metadata, auto_cleanup)

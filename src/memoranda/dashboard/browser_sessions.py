@@ -36,7 +36,7 @@ class BrowserSession:
 
     def allows(self, method: str, token: str | None) -> bool:
         """Whether a request may use this session: what changes something must carry the token of the page."""
-        return method in SAFE_METHODS or hmac.compare_digest(self.csrf_token, token or "")
+        return method in SAFE_METHODS or hmac.compare_digest(self.csrf_token.encode(), (token or "").encode())
 
 
 class BrowserSessions:

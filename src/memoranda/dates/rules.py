@@ -172,7 +172,7 @@ _UNIT_LENGTHS: Final = {
 
 
 Tense: TypeAlias = Literal["past", "future"]
-_SENTENCE_END: Final = re.compile(r"[.!?;\n]+(?:\s|$)")
+_SENTENCE_END: Final = re.compile(r"(?<![.!?;\n])[.!?;\n]+(?:\s|$)")
 _FUTURE_CUE: Final = re.compile(
     r"\b(?:will|won't|shall|gonna|going\s+to|upcoming|looking\s+forward|can't\s+wait|cannot\s+wait|hop(?:e|ing)\s+to"
     r"|wants?\s+to|would\s+like\s+to|due|deadline|scheduled|booked|remind|let's|appointment|coming\s+up|see\s+you"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from memoranda.errors import MissingExtra
-from memoranda.integrations.managers import Source, open_async
+from memoranda.integrations.managers import AsyncOpenedSource, Source, open_async
 
 try:
     from agent_framework import ContextProvider, Message
@@ -20,7 +20,7 @@ _ROLES = ("user", "assistant")
 """Whose words are remembered. Results of tools are left out: they can be asked for again."""
 
 
-class MemorandaContextProvider(ContextProvider):
+class MemorandaContextProvider(AsyncOpenedSource, ContextProvider):
     """Long-term memory of an agent, for `Agent(context_providers=[...])`.
 
     Before a run, it adds what earlier sessions say about the question; after it, it remembers what was said. One agent
@@ -46,7 +46,7 @@ class MemorandaContextProvider(ContextProvider):
             source_id: The name of the provider in Agent Framework, and of its state in a session.
         """
         super().__init__(source_id)
-        self.memory, _ = open_async(memory)
+        self.memory, self._owns_memory = open_async(memory)
         self.user = user
         self.agent = agent
         self.budget = budget

@@ -15,17 +15,16 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from memoranda.aio.threads import in_thread
+from memoranda.closing import AsyncClosing
 from memoranda.errors import InvalidInput, MissingExtra
-from memoranda.integrations.anthropic_commands import command_of_tool
-from memoranda.integrations.anthropic_files import (
-    ROOT,
-    MemoryFiles,
+from memoranda.integrations.anthropic_answers import (
+    command_of_tool,
     find_lines,
     number_lines,
     show_file,
     show_folder,
 )
-from memoranda.integrations.anthropic_folder import MirroredFolder
+from memoranda.integrations.anthropic_files import ROOT, MemoryFiles, MirroredFolder
 from memoranda.integrations.managers import OpenedSource, Source, open_source
 
 try:
@@ -171,7 +170,7 @@ class MemorandaMemoryTool(OpenedSource, BetaAbstractMemoryTool):
         return "All memory cleared"
 
 
-class AsyncMemorandaMemoryTool(BetaAsyncAbstractMemoryTool):
+class AsyncMemorandaMemoryTool(AsyncClosing, BetaAsyncAbstractMemoryTool):
     """The same tool for the async client. Takes the arguments of `MemorandaMemoryTool`."""
 
     def __init__(self, memory: Source = None, *, cache_control: CacheControl = None, **owner: Any) -> None:

@@ -1,30 +1,33 @@
-"""The files of Anthropic's memory tool: where they are kept, how their paths are read, and how they are shown."""
+"""The files of Anthropic's memory tool: in a store, and on request in a folder that people and programs can edit."""
 
 from __future__ import annotations
 
+import os
 import posixpath
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
-from typing import Any, Final
+from pathlib import Path
+from typing import Final, TypeAlias
 
 from memoranda.errors import Conflict, InvalidInput
+from memoranda.files import PRIVATE, atomic_replace, translate_file_errors
 from memoranda.integrations.long_values import LongValues
+from memoranda.integrations.managers import OwnedNamespace
 from memoranda.items.base import Item
 from memoranda.manager.manager import MemoryManager
 
 ROOT: Final = "/memories"
-_MAX_LINES: Final = 999_999
-_PAGE: Final = 1000
+_PRIVATE_FOLDER: Final = 0o700
+_Stamp: TypeAlias = tuple[int, int]
+"""When a file was changed, and its size."""
 
 
 class MemoryFiles:
     """Texts by path in one namespace. A folder exists as long as a file is below it."""
 
     def __init__(self, memory: MemoryManager, namespace: tuple[str, ...], owner: Mapping[str, str | None]) -> None:
-        self._memory: Any = memory
-        self._namespace = namespace
-        self._long = LongValues(memory, (f"{namespace[0]} parts", *namespace[1:]), owner)
-        self._owner = owner
+        self._items = OwnedNamespace(memory, namespace, **owner)
+        self._long = LongValues(OwnedNamespace(memory, (f"{namespace[0]} parts", *namespace[1:]), **owner))
         self.path_of: Callable[[str], str] = check_path
         """Returns the path of a file from what a model calls it."""
 
@@ -34,18 +37,12 @@ class MemoryFiles:
         return None if item is None else self._long.load(item.value)
 
     def _item(self, path: str) -> Item | None:
-        found: Item | None = self._memory.get_item(self._namespace, path, **self._owner) if path else None
-        return found
+        return self._items.get(path) if path else None
 
     def below(self, folder: str) -> Iterator[tuple[str, int]]:
         """Yield the files below a folder, and their sizes."""
-        offset, prefix = 0, f"{folder}/" if folder else ""
-        while True:
-            page = self._memory.search_items(self._namespace, order="key", limit=_PAGE, offset=offset, **self._owner)
-            yield from ((item.key, item.value["bytes"]) for item in page if item.key.startswith(prefix))
-            if len(page) < _PAGE:
-                return
-            offset += len(page)
+        prefix = f"{folder}/" if folder else ""
+        yield from ((item.key, item.value["bytes"]) for item in self._items.read() if item.key.startswith(prefix))
 
     def open(self, shown: str) -> tuple[str, str, datetime]:
         """Return the path and the text of a file that must exist, and when it was written last."""
@@ -76,7 +73,7 @@ class MemoryFiles:
         before = [self._item(path) for path in files]
         values = {path: {**self._long.store(text), "bytes": len(text.encode())} for path, text in files.items()}
         try:
-            self._memory.put_many(self._namespace, values, index=["text"], expected=expected, **self._owner)
+            self._items.put(values, ["text"], expected)
         except Conflict:
             for value in values.values():
                 self._long.drop(value)
@@ -88,7 +85,7 @@ class MemoryFiles:
         """Delete files in one commit."""
         items = [self._item(path) for path in paths]
         if paths:
-            self._memory.delete_item(self._namespace, paths, **self._owner)
+            self._items.delete(paths)
         for item in items:
             self._long.drop(None if item is None else item.value)
 
@@ -111,47 +108,86 @@ def check_path(shown: str) -> str:
     return "" if path == "." else path
 
 
-def show_file(shown: str, text: str, view_range: list[int] | None) -> str:
-    """Return the lines of a file, or those of a range, with their numbers."""
-    lines = text.split("\n")
-    if len(lines) > _MAX_LINES:
-        raise InvalidInput(f"File {shown} exceeds maximum line limit of {_MAX_LINES:,} lines.")
-    first, last = view_range if view_range and len(view_range) == 2 else (1, -1)
-    numbered = number_lines(lines, max(1, first) - 1, len(lines) if last == -1 else last)
-    return f"Here's the content of {shown} with line numbers:\n{numbered}"
+class MirroredFolder:
+    """The files of the tool in a folder. What is changed there is stored before the next command, and the other way.
 
+    A file that was changed on both sides counts as it is in the folder. Files that are no text are left alone.
+    """
 
-def number_lines(lines: list[str], start: int, stop: int) -> str:
-    """Return lines with their numbers."""
-    return "\n".join(f"{start + number:>6}\t{line}" for number, line in enumerate(lines[start:stop], start=1))
+    def __init__(self, root: Path, files: MemoryFiles) -> None:
+        self.root = root
+        self._files = files
+        self._seen: dict[str, _Stamp] = {}
 
+    def make(self) -> None:
+        """Create the folder, readable by its owner alone, with those above it that are missing."""
+        missing = [each for each in (self.root, *self.root.parents) if not each.exists()]
+        with translate_file_errors(self.root):
+            for folder in reversed(missing):
+                folder.mkdir(_PRIVATE_FOLDER, exist_ok=True)
 
-def show_folder(shown: str, folder: str, files: dict[str, int]) -> str:
-    """Return the files and folders of a folder, two levels deep, with their sizes."""
-    sizes: dict[str, int] = {}
-    for path, size in files.items():
-        names = path.removeprefix(folder).strip("/").split("/")
-        if any(name.startswith(".") for name in names):
-            continue
-        for depth in range(1, min(len(names), 2) + 1):
-            entry = "/".join(names[:depth]) + ("/" if depth < len(names) else "")
-            sizes[entry] = sizes.get(entry, 0) + size
-    header = f"Here're the files and directories up to 2 levels deep in {shown}, excluding hidden items:"
-    below = [f"{_show_size(size)}\t{shown.rstrip('/')}/{entry}" for entry, size in sorted(sizes.items())]
-    return "\n".join([header, f"{_show_size(sum(files.values()))}\t{shown}", *below])
+    def resolve(self, shown: str) -> Path:
+        """Return where a path of the tool is on the disk, with links followed; one that leads out is an error."""
+        root = self.root.resolve()
+        target = (root / check_path(shown)).resolve()
+        if not target.is_relative_to(root):
+            raise InvalidInput(f"Path {shown} would escape {ROOT} directory")
+        return target
 
+    def path_of(self, shown: str) -> str:
+        """Return the path of a file in the store, as `check_path` does."""
+        path = self.resolve(shown).relative_to(self.root.resolve()).as_posix()
+        return "" if path == "." else path
 
-def _show_size(size: float) -> str:
-    units = iter("BKMG")
-    unit = next(units)
-    while size >= 1024 and unit != "G":
-        size, unit = size / 1024, next(units)
-    return f"{size:.0f}{unit}" if size == int(size) else f"{size:.1f}{unit}"
+    def load(self) -> None:
+        """Store what was changed or deleted in the folder since the last command."""
+        if not self.root.exists():
+            self._seen = {}  # whoever moves the folder away does not mean each of its files
+            self.make()
+        with translate_file_errors(self.root):
+            found = dict(self._list())
+            changed = {path: self._read(path) for path, stamp in found.items() if self._seen.get(path) != stamp}
+        new = {path: text for path, text in changed.items() if text is not None and self._files.read(path) != text}
+        if new:
+            self._files.write(new)
+        self._files.remove([path for path in self._seen if path not in found and self._files.read(path) is not None])
+        self._seen = {path: stamp for path, stamp in found.items() if changed.get(path, "") is not None}
 
+    def save(self) -> None:
+        """Write into the folder what a command has changed or deleted."""
+        texts = {path: self._files.read(path) or "" for path, _ in self._files.below("")}
+        with translate_file_errors(self.root):
+            for path in self._seen.keys() - texts.keys():
+                self._delete(self.root / path)
+            for path, text in texts.items():
+                if self._read(path) != text:
+                    self._write(self.root / path, text)
+            self._seen = {path: stamp for path, stamp in self._list() if path in texts}
 
-def find_lines(text: str, part: str) -> Iterator[int]:
-    """Yield the line, from 0, in which each occurrence of a part begins."""
-    position = text.find(part)
-    while position >= 0:
-        yield text.count("\n", 0, position)
-        position = text.find(part, position + 1)
+    def _list(self) -> Iterator[tuple[str, _Stamp]]:
+        """Yield the files of the folder; links are not followed."""
+        for folder, _, names in os.walk(self.root):
+            for file in (Path(folder, name) for name in names):
+                if file.is_file() and not file.is_symlink():
+                    status = file.stat()
+                    yield file.relative_to(self.root).as_posix(), (status.st_mtime_ns, status.st_size)
+
+    def _read(self, path: str) -> str | None:
+        try:
+            return (self.root / path).read_bytes().decode()
+        except (FileNotFoundError, UnicodeDecodeError):
+            return None
+
+    @staticmethod
+    def _write(file: Path, text: str) -> None:
+        for folder in reversed([each for each in file.parents if not each.exists()]):
+            folder.mkdir(_PRIVATE_FOLDER)
+        with atomic_replace(file, PRIVATE) as temporary:
+            temporary.write_bytes(text.encode())
+
+    def _delete(self, file: Path) -> None:
+        file.unlink(missing_ok=True)
+        for folder in file.parents:
+            if folder == self.root or any(folder.iterdir()):
+                return
+            folder.rmdir()

@@ -12,7 +12,7 @@ from os import PathLike
 from typing import Any, Final, TypeVar
 
 from memoranda.errors import InvalidInput, MissingExtra, NotFound
-from memoranda.integrations.managers import Source, open_async
+from memoranda.integrations.managers import AsyncOpenedSource, Source, open_async
 from memoranda.recall.render import render_context
 from memoranda.types import Hit, Recall
 from memoranda.types import Memory as StoredMemory
@@ -47,7 +47,7 @@ class MemorandaMemoryConfig(BaseModel):
     budget: int = 1500
 
 
-class MemorandaMemory(Memory, Component[MemorandaMemoryConfig]):
+class MemorandaMemory(AsyncOpenedSource, Memory, Component[MemorandaMemoryConfig]):
     """Long-term memory of an AutoGen agent, for `AssistantAgent(..., memory=[...])`."""
 
     component_provider_override = "memoranda.integrations.autogen.MemorandaMemory"
@@ -127,11 +127,6 @@ class MemorandaMemory(Memory, Component[MemorandaMemoryConfig]):
             while page := await self.memory.list_memories(_PAGE, where=where, quarantined=quarantined, **self._owner):
                 with suppress(NotFound):  # somebody else deleted one of them: read the page again
                     await self.memory.delete([each.id for each in page], **self._owner)
-
-    async def close(self) -> None:
-        """Close the manager, unless it is shared. Can be called twice."""
-        if self._owns_memory:
-            await self.memory.close()
 
     @classmethod
     def _from_config(cls, config: MemorandaMemoryConfig) -> MemorandaMemory:

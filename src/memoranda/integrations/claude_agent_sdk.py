@@ -14,9 +14,10 @@ import uuid
 from typing import Any, Final
 
 from memoranda.aio.threads import in_thread
+from memoranda.closing import AsyncClosing
 from memoranda.errors import MissingExtra
 from memoranda.integrations.long_values import LongValues
-from memoranda.integrations.managers import Source, open_source, to_label
+from memoranda.integrations.managers import OwnedNamespace, Source, open_source, read_pages, to_label
 from memoranda.items.base import Item
 
 try:
@@ -34,12 +35,11 @@ except ModuleNotFoundError as error:
 _ENTRIES: Final = "claude entries"
 _SESSIONS: Final = "claude sessions"
 _PARTS: Final = "claude parts"
-_PAGE: Final = 1000
 _SAID: Final = ("user", "assistant")
 _MAX_SAID: Final = 20_000  # characters of one entry that are searched; it is kept whole
 
 
-class MemorandaSessionStore:
+class MemorandaSessionStore(AsyncClosing):
     """Keeps every entry of a transcript as an item, in the order of the appends.
 
     What the user and the assistant say is also searched: `memory.recall` finds it in every later session.
@@ -62,7 +62,7 @@ class MemorandaSessionStore:
         self.memory: Any
         self.memory, self._owns_memory = open_source(memory)
         self._owner = {"agent": agent, "user": user, "session": session}
-        self._long = LongValues(self.memory, (_PARTS,), self._owner)
+        self._long = LongValues(OwnedNamespace(self.memory, (_PARTS,), **self._owner))
         self._searches = search
         self._lock = threading.Lock()
 
@@ -151,13 +151,12 @@ class MemorandaSessionStore:
                 self.memory.delete_item(project, to_label(key["session_id"], "session_id"), **self._owner)
 
     def _list(self, namespace: tuple[str, ...]) -> list[Item]:
-        found: list[Item] = []
-        while len(found) % _PAGE == 0:
-            page = self.memory.search_items(namespace, order="updated", limit=_PAGE, offset=len(found), **self._owner)
-            if not page:
-                break
-            found += page
-        return found
+        def read(limit: int, offset: int) -> list[Item]:
+            page = {"order": "updated", "limit": limit, "offset": offset}
+            found: list[Item] = self.memory.search_items(namespace, **page, **self._owner)
+            return found
+
+        return list(read_pages(read))
 
 
 def _namespace(key: SessionKey) -> tuple[str, ...]:

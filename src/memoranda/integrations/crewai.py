@@ -13,7 +13,7 @@ import numpy as np
 
 from memoranda.aio.threads import in_thread
 from memoranda.errors import MissingExtra
-from memoranda.integrations.managers import CachedNamespace, Source, open_source
+from memoranda.integrations.managers import CachedNamespace, OpenedSource, Source, open_source
 from memoranda.items.base import Item
 from memoranda.types import FloatArray
 
@@ -24,7 +24,7 @@ except ModuleNotFoundError as error:
     raise MissingExtra("the CrewAI adapter", "crewai") from error
 
 
-class MemorandaStorage:
+class MemorandaStorage(OpenedSource):
     """Records of CrewAI's memory, for `crewai.Memory(storage=...)`. `recall` of the manager finds them too."""
 
     def __init__(
@@ -43,7 +43,7 @@ class MemorandaStorage:
             namespace: The names that the records are below; two storages with different ones share nothing.
             user, agent, session: The owner of the records.
         """
-        self.memory, _ = open_source(memory)
+        self.memory, self._owns_memory = open_source(memory)
         self.items = CachedNamespace(_to_record, self.memory, namespace, user=user, agent=agent, session=session)
 
     def save(self, records: list[MemoryRecord]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from memoranda.errors import InvalidInput, MissingExtra
-from memoranda.integrations.managers import RELEVANT, Source, open_async
+from memoranda.integrations.managers import RELEVANT, AsyncOpenedSource, Source, open_async
 from memoranda.types import Hit, Memory
 from memoranda.validation import copy_json_object
 
@@ -25,7 +25,7 @@ _DELETED = ("google-adk", "deleted events")
 """The namespace of items that name the events whose memories were deleted."""
 
 
-class MemorandaMemoryService(BaseMemoryService):
+class MemorandaMemoryService(AsyncOpenedSource, BaseMemoryService):
     """The memory of ADK agents, for `Runner(memory_service=...)`.
 
     The app of ADK is the `agent` of a memory, and its user and session are the `user` and `session`: a search sees one
@@ -41,7 +41,7 @@ class MemorandaMemoryService(BaseMemoryService):
             min_score: The lowest score of such a memory; None for any. By default, what is hardly related to the
                 question is left out.
         """
-        self.memory, _ = open_async(memory)
+        self.memory, self._owns_memory = open_async(memory)
         self.limit = limit
         self.min_score = min_score
 

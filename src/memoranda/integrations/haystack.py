@@ -11,7 +11,7 @@ from typing import Any
 
 from memoranda.aio.threads import in_thread
 from memoranda.errors import Conflict, InvalidInput, InvalidType, MissingExtra
-from memoranda.integrations.managers import OwnedNamespace, Source, open_source
+from memoranda.integrations.managers import OpenedSource, OwnedNamespace, Source, open_source
 from memoranda.items.base import Item
 from memoranda.validation import MAX_LIMIT, check_integer
 
@@ -27,7 +27,7 @@ except ModuleNotFoundError as error:
 Filters = dict[str, Any] | None
 
 
-class MemorandaDocumentStore:
+class MemorandaDocumentStore(OpenedSource):
     """Documents in a Memoranda database, each under its id. Their text is searched, their metadata is filtered."""
 
     def __init__(
@@ -47,7 +47,7 @@ class MemorandaDocumentStore:
             user, agent, session: The owner of the documents.
         """
         self._database = str(memory) if isinstance(memory, str | PathLike) else memory
-        self.memory, _ = open_source(memory)
+        self.memory, self._owns_memory = open_source(memory)
         self.items = OwnedNamespace(self.memory, namespace, user=user, agent=agent, session=session)
 
     def to_dict(self) -> dict[str, Any]:
@@ -146,7 +146,7 @@ class MemorandaDocumentStore:
 
     def _put(self, documents: dict[str, Document], *, new: bool = False) -> None:
         values = {id: {**document.to_dict(flatten=False), "score": None} for id, document in documents.items()}
-        self.items.put(values, ["content"], new=new)
+        self.items.put(values, ["content"], dict.fromkeys(values) if new else None)
 
 
 def _in_thread(method: Any) -> Any:

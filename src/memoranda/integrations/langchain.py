@@ -6,8 +6,12 @@ import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
+from memoranda.embedding.model import EmbeddingModel
 from memoranda.errors import InvalidInput, InvalidType, MissingExtra
 from memoranda.items.base import Item
+from memoranda.persistent.backends import to_embedder
 
 try:
     from langchain_core.documents import Document
@@ -16,7 +20,6 @@ try:
 except ModuleNotFoundError as error:
     raise MissingExtra("the LangChain adapter", "langchain") from error
 
-from memoranda.integrations.langchain_items import LangChainEmbedder, choose_diverse
 from memoranda.integrations.langchain_stores import MemorandaByteStore, MemorandaRetriever
 from memoranda.integrations.managers import OpenedSource, OwnedNamespace, Source, open_source
 
@@ -43,9 +46,8 @@ class MemorandaVectorStore(OpenedSource, VectorStore):
         user: str | None = None,
         session: str | None = None,
     ) -> None:
-        embedder = None if embedding is None else LangChainEmbedder(embedding)
         self._embedding = embedding
-        self.memory, self._owns_memory = open_source(memory, embedder)
+        self.memory, self._owns_memory = open_source(memory, to_embedder(embedding))
         self._items = OwnedNamespace(self.memory, ("langchain", collection), agent=agent, user=user, session=session)
 
     @property
@@ -128,7 +130,7 @@ class MemorandaVectorStore(OpenedSource, VectorStore):
             filter: Conditions on the metadata.
         """
         found = self.similarity_search_with_score(query, max(k, fetch_k), filter)
-        return choose_diverse(found, k, lambda_mult, self._embedding)
+        return self._choose_diverse(found, k, lambda_mult)
 
     def max_marginal_relevance_search_by_vector(
         self,
@@ -140,7 +142,21 @@ class MemorandaVectorStore(OpenedSource, VectorStore):
         **_: Any,
     ) -> list[Document]:
         """Return documents near a vector that are unlike each other."""
-        return choose_diverse(self._search(embedding, max(k, fetch_k), filter), k, lambda_mult, self._embedding)
+        return self._choose_diverse(self._search(embedding, max(k, fetch_k), filter), k, lambda_mult)
+
+    def _choose_diverse(self, found: list[tuple[Document, float]], limit: int, relevance: float) -> list[Document]:
+        """Return documents that are near the query and unlike each other, by maximal marginal relevance."""
+        if not found or limit < 1:
+            return []
+        embedder = to_embedder(self._embedding) or EmbeddingModel("fast")  # a table of words, which takes no time
+        vectors = embedder.embed([document.page_content for document, _ in found], kind="passage")
+        scores, alike = np.array([score for _, score in found]), vectors @ vectors.T
+        chosen = [0]
+        while len(chosen) < min(limit, len(found)):
+            worth = relevance * scores - (1 - relevance) * alike[:, chosen].max(axis=1)
+            worth[chosen] = -np.inf
+            chosen.append(int(np.argmax(worth)))
+        return [found[number][0] for number in chosen]
 
     def _select_relevance_score_fn(self) -> Any:
         return lambda score: max(0.0, score)

@@ -8,23 +8,22 @@ What an agent puts into the store is also found by `recall`. The same store serv
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby, islice
 from typing import Any
 
 from memoranda.aio.threads import in_thread
-from memoranda.errors import InvalidInput, MissingExtra
+from memoranda.errors import InvalidInput, InvalidType, MissingExtra
 from memoranda.items.base import Item as StoredItem
+from memoranda.persistent.backends import BackendEmbedder
+from memoranda.validation import MAX_CONDITIONS, MAX_DEPTH
 
 try:
     from langgraph.store import base
 except ModuleNotFoundError as error:
     raise MissingExtra("the LangGraph store", "langgraph") from error
 
-from memoranda.integrations.langchain_items import LangChainEmbedder
 from memoranda.integrations.langgraph_checkpoint import MemorandaSaver
-from memoranda.integrations.langgraph_filters import is_empty, to_item_filter
 from memoranda.integrations.managers import OpenedSource, Source, open_source, read_pages
 
 __all__ = ["MemorandaSaver", "MemorandaStore"]
@@ -113,27 +112,21 @@ class MemorandaStore(OpenedSource, base.BaseStore):
             )
 
     def _search(self, op: base.SearchOp) -> list[base.SearchItem]:
-        conditions = to_item_filter(op.filter) or {}
-        # A field that is not there is None in LangGraph's own stores; here it has no value to compare with.
-        empty = [field for field, wanted in conditions.items() if wanted == {"$eq": None}]
-        compared = {field: wanted for field, wanted in conditions.items() if field not in empty}
+        conditions = _to_item_filter(op.filter)
 
         def read(limit: int, offset: int) -> list[StoredItem]:
             found: list[StoredItem] = self.memory.search_items(
                 op.namespace_prefix,
                 query=op.query if op.query and op.query.strip() else None,  # as in LangGraph's own stores
-                filter=compared or None,
+                filter=conditions,
                 limit=limit,
                 offset=offset,
-                refresh=op.refresh_ttl and not empty,  # those that are read here and left out live on as they were
+                refresh=op.refresh_ttl,
                 **self._owner,
             )
             return found
 
-        items = read_pages(read, sys.maxsize, 0) if empty else read_pages(read, op.limit, op.offset)
-        if empty:
-            every = (item for item in items if all(is_empty(item.value, field) for field in empty))
-            items = islice(every, op.offset, op.offset + op.limit)
+        items = read_pages(read, op.limit, op.offset)
         return [base.SearchItem(**_fields_of(item), score=item.score) for item in items]
 
     def _list_namespaces(self, op: base.ListNamespacesOp) -> list[tuple[str, ...]]:
@@ -150,9 +143,30 @@ class MemorandaStore(OpenedSource, base.BaseStore):
         return [each.namespace for each in read_pages(read, op.limit, op.offset)]
 
 
-def _make_embedder(index: Mapping[str, Any]) -> LangChainEmbedder | None:
+def _make_embedder(index: Mapping[str, Any]) -> BackendEmbedder | None:
     embed = index.get("embed")
-    return None if embed is None else LangChainEmbedder(base.ensure_embeddings(embed), index.get("dims"))
+    return None if embed is None else BackendEmbedder(base.ensure_embeddings(embed), index.get("dims"))
+
+
+def _to_item_filter(conditions: object) -> dict[str, Any]:
+    """Return LangGraph's conditions as those on items: a dict without operators is conditions on its fields."""
+    if conditions is not None and not isinstance(conditions, Mapping):
+        raise InvalidType(f"filter must be a dict, not {type(conditions).__name__}")
+    found = list(islice(_flatten(conditions or {}, ""), MAX_CONDITIONS + 1))  # more are an error below
+    if len(found) > len(dict(found)):
+        raise InvalidInput("the filter names a field twice, with dots and in a dict: give one condition for each")
+    return dict(found)
+
+
+def _flatten(conditions: Mapping[str, Any], start: str) -> Iterator[tuple[str, Any]]:
+    for name, wanted in conditions.items():
+        is_dict = isinstance(wanted, Mapping) and bool(wanted)
+        if is_dict and any(str(each).startswith("$") for each in wanted):
+            yield f"{start}{name}", wanted
+        elif is_dict and start.count(".") < MAX_DEPTH:
+            yield from _flatten(wanted, f"{start}{name}.")
+        else:
+            yield f"{start}{name}", {"$eq": wanted}
 
 
 def _runs(ops: Iterable[base.PutOp]) -> Iterator[list[base.PutOp]]:

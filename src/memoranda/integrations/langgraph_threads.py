@@ -9,9 +9,8 @@ from typing import Any, TypeAlias
 
 from memoranda.aio.threads import in_thread
 from memoranda.errors import MissingExtra
-from memoranda.integrations.managers import to_label
-from memoranda.items.base import Item
-from memoranda.validation import MAX_LIMIT
+from memoranda.integrations.managers import read_pages, to_label
+from memoranda.items.base import Item, NamespaceActivity
 
 try:
     from langchain_core.runnables import RunnableConfig
@@ -37,12 +36,13 @@ class ThreadItems:
     def threads(self, thread_id: str | None, subgraph: str | None) -> Iterator[Thread]:
         """Yield the threads that have checkpoints: all, those of one id, or exactly one."""
         prefix = (_ROOT, "checkpoints", *(() if thread_id is None else (to_label(thread_id, "thread_id"),)))
-        offset, page = 0, [()]
-        found: list[Thread] = []
-        while page:
-            page = self._memory.namespaces(prefix, limit=MAX_LIMIT, offset=offset, **self._owner)
-            found += [(each.namespace[2][1:], each.namespace[3][1:]) for each in page]
-            offset += len(page)
+
+        def read(limit: int, offset: int) -> list[NamespaceActivity]:
+            found: list[NamespaceActivity] = self._memory.namespaces(prefix, limit=limit, offset=offset, **self._owner)
+            return found
+
+        # All are read first: their checkpoints may be deleted meanwhile.
+        found = [(each.namespace[2][1:], each.namespace[3][1:]) for each in read_pages(read)]
         return (thread for thread in found if subgraph is None or thread[1] == subgraph)
 
     def get(self, kind: str, thread: Thread, key: str, *more: str) -> Item | None:
@@ -56,12 +56,13 @@ class ThreadItems:
 
     def walk(self, kind: str, thread: Thread, *more: str) -> Iterator[Item]:
         """Yield items, the one with the highest key first."""
-        offset, page = 0, [None]
-        while page:
-            options = {"order": "-key", "limit": MAX_LIMIT, "offset": offset}
-            page = self._memory.search_items(_place(kind, thread, *more), **options, **self._owner)
-            yield from page
-            offset += len(page)
+
+        def read(limit: int, offset: int) -> list[Item]:
+            page = {"order": "-key", "limit": limit, "offset": offset}
+            found: list[Item] = self._memory.search_items(_place(kind, thread, *more), **page, **self._owner)
+            return found
+
+        return read_pages(read)
 
     def put(self, kind: str, thread: Thread, values: Mapping[str, Any], *more: str) -> None:
         """Write items in one commit."""

@@ -12,7 +12,7 @@ from memoranda.integrations.managers import Source, open_async
 
 try:
     from llama_index.core.base.llms.types import ChatMessage
-    from llama_index.core.bridge.pydantic import Field
+    from llama_index.core.bridge.pydantic import Field, PrivateAttr
     from llama_index.core.memory import BaseMemoryBlock
 except ModuleNotFoundError as error:
     raise MissingExtra("the LlamaIndex adapter", "llama-index") from error
@@ -32,6 +32,7 @@ class MemorandaMemoryBlock(BaseMemoryBlock[str]):
     agent: str | None = None
     session: str | None = None
     budget: int = 1500
+    _owns_memory: bool = PrivateAttr(default=False)
 
     def __init__(
         self,
@@ -56,7 +57,14 @@ class MemorandaMemoryBlock(BaseMemoryBlock[str]):
             fields: `description`, `priority` and `accept_short_term_memory`, as in every block.
         """
         scope = {"user": user, "agent": agent, "session": session}
-        super().__init__(memory=open_async(memory)[0], **scope, budget=budget, name=name, **fields)
+        opened, is_owned = open_async(memory)
+        super().__init__(memory=opened, **scope, budget=budget, name=name, **fields)
+        self._owns_memory = is_owned
+
+    async def close(self) -> None:
+        """Close the manager if it was opened here."""
+        if self._owns_memory:
+            await self.memory.close()
 
     async def _aget(self, messages: Sequence[ChatMessage] | None = None, **_: Any) -> str:
         question = _find_question(messages or ())

@@ -14,7 +14,7 @@ from memoranda.validation import MAX_LIMIT
 
 try:
     from llama_index.core.base.llms.types import ChatMessage
-    from llama_index.core.bridge.pydantic import Field
+    from llama_index.core.bridge.pydantic import Field, PrivateAttr
     from llama_index.core.storage.chat_store.base_db import AsyncDBChatStore, MessageStatus
 except ModuleNotFoundError as error:
     raise MissingExtra("the LlamaIndex adapter", "llama-index") from error
@@ -36,6 +36,7 @@ class MemorandaChatStore(AsyncDBChatStore):
     user: str | None = None
     agent: str | None = None
     remember: bool = True
+    _owns_memory: bool = PrivateAttr(default=False)
 
     def __init__(
         self,
@@ -52,7 +53,14 @@ class MemorandaChatStore(AsyncDBChatStore):
             user, agent: The owner of the chats: those of others are not seen, even under the same key.
             remember: False keeps the messages only, and remembers nothing of what they say.
         """
-        super().__init__(memory=open_async(memory)[0], user=user, agent=agent, remember=remember)
+        opened, is_owned = open_async(memory)
+        super().__init__(memory=opened, user=user, agent=agent, remember=remember)
+        self._owns_memory = is_owned
+
+    async def close(self) -> None:
+        """Close the manager if it was opened here."""
+        if self._owns_memory:
+            await self.memory.close()
 
     async def get_messages(
         self,

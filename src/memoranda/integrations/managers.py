@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import count, takewhile
 from os import PathLike
-from types import TracebackType
-from typing import Any, Final, Generic, Self, TypeAlias, TypeVar
+from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 from memoranda import aio
 from memoranda.aio.manager import async_part, blocking_part
+from memoranda.closing import AsyncClosing, Closing
 from memoranda.embedding.base import Embedder
 from memoranda.errors import InvalidInput, InvalidType
 from memoranda.items.base import MAX_LABEL, Item, check_namespace
@@ -51,7 +52,7 @@ def open_async(memory: Source, **options: Any) -> tuple[aio.MemoryManager, bool]
     raise wrong_source(memory)
 
 
-class OpenedSource:
+class OpenedSource(Closing):
     """Closes the manager of an adapter if it was opened here, also at the end of a `with` block."""
 
     memory: Any
@@ -62,17 +63,21 @@ class OpenedSource:
         if self._owns_memory:
             self.memory.close()
 
-    def __enter__(self) -> Self:
-        return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
+class AsyncOpenedSource(AsyncClosing):
+    """The same for an adapter with async methods."""
+
+    memory: aio.MemoryManager
+    _owns_memory: bool
+
+    async def close(self) -> None:
+        """Close the manager if it was opened here."""
+        if self._owns_memory:
+            await self.memory.close()
 
 
-def read_pages(read: Callable[[int, int], list[T]], limit: int, offset: int) -> Iterator[T]:
-    """Yield as many results as are asked for, also more than one call of the manager returns."""
+def read_pages(read: Callable[[int, int], list[T]], limit: int = sys.maxsize, offset: int = 0) -> Iterator[T]:
+    """Yield as many results as are asked for, or all: also more than one call of the manager returns."""
     while limit > 0:
         page = read(min(limit, MAX_LIMIT), offset)
         yield from page
@@ -111,9 +116,16 @@ class OwnedNamespace:
         self.names = check_namespace(namespace)
         self.owner: dict[str, Any] = {"user": user, "agent": agent, "session": session}
 
-    def put(self, values: Mapping[str, Any], index: Sequence[str] | bool | None = None, *, new: bool = False) -> None:
-        """Store the values by key in one commit; with `new`, raise `Conflict` if a key has a value already."""
-        expected = dict.fromkeys(values) if new else None
+    def put(
+        self,
+        values: Mapping[str, Any],
+        index: Sequence[str] | bool | None = None,
+        expected: Mapping[str, datetime | None] | None = None,
+    ) -> None:
+        """Store the values by key in one commit.
+
+        With `expected`, raise `Conflict` and store nothing when one was not last put at that time, None for never.
+        """
         self.memory.put_many(self.names, values, index=index, expected=expected, **self.owner)
 
     def get(self, key: str) -> Item | None:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from types import TracebackType
-from typing import Any, Final, Self, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from memoranda import aio
 from memoranda.errors import InvalidInput, MissingExtra
-from memoranda.integrations.managers import Source, open_async
+from memoranda.integrations.managers import AsyncOpenedSource, Source, open_async
 from memoranda.messages.message import Message, text_of, to_plain_dict
 from memoranda.text.checks import clean_text
 from memoranda.validation import check_integer
@@ -28,7 +27,7 @@ _ROLES: Final = {"user": "user", "assistant": "assistant", "system": "system", "
 _REMEMBERED: Final = ("user", "assistant")
 
 
-class MemorandaSession:
+class MemorandaSession(AsyncOpenedSource):
     """A session for `Runner.run(..., session=...)`.
 
     The items of a run are stored as they are, and what the user and the assistant say is remembered, so that
@@ -92,19 +91,6 @@ class MemorandaSession:
     async def clear_session(self) -> None:
         """Remove all items. What was remembered stays."""
         await (await self._get_history()).clear()
-
-    async def close(self) -> None:
-        """Close the manager, unless it is shared. Can be called twice."""
-        if self._owns_memory:
-            await self.memory.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
 
     async def _get_history(self) -> aio.ConversationMemory:
         history = await self.memory.get_memory(self._agent, user=self._user, session=self.session_id)

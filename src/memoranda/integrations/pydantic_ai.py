@@ -9,7 +9,7 @@ from itertools import count
 from typing import Any, Final
 
 from memoranda.errors import Conflict, InvalidInput, MissingExtra
-from memoranda.integrations.managers import Source, open_async
+from memoranda.integrations.managers import AsyncOpenedSource, Source, open_async
 from memoranda.items.base import Item, check_namespace
 from memoranda.validation import MAX_LIMIT, check_integer
 
@@ -32,7 +32,7 @@ _OPERATION: Final = "operation/"
 _CUT: Final = "..."
 
 
-class MemorandaStore:
+class MemorandaStore(AsyncOpenedSource):
     """Memory files of PydanticAI agents, for `pydantic_ai_harness.memory.Memory(store=...)`.
 
     A file is an item of Memoranda, so `recall` finds what agents wrote. Several processes may write: a change to a
@@ -55,7 +55,7 @@ class MemorandaStore:
             namespace: The names that the files are below; two stores with different ones share nothing.
             user, agent, session: The owner of the files.
         """
-        self.memory, _ = open_async(memory)
+        self.memory, self._owns_memory = open_async(memory)
         self.namespace = check_namespace(namespace)
         self.user, self.agent, self.session = user, agent, session
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from memoranda.errors import InvalidInput, MissingExtra
-from memoranda.integrations.managers import RELEVANT, Source, open_async
+from memoranda.integrations.managers import RELEVANT, AsyncOpenedSource, Source, open_async
 from memoranda.types import Hit, Outcome
 from memoranda.validation import MAX_LIMIT, check_integer
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from strands.types.content import Message
 
 
-class MemorandaStore(MemoryStore):
+class MemorandaStore(AsyncOpenedSource, MemoryStore):
     """Long-term memory of Strands agents, for `strands.memory.MemoryManager(stores=[...])`.
 
     After each turn it remembers what was said. The model searches it by the tool of the memory manager, and finds what
@@ -55,7 +55,7 @@ class MemorandaStore(MemoryStore):
             writable: False for a store that is only searched.
             extraction: When conversations are remembered: after each turn when None, never when False.
         """
-        self.memory, _ = open_async(memory)
+        self.memory, self._owns_memory = open_async(memory)
         self.user, self.agent, self.session = user, agent, session
         self.name, self.description = name, description
         self.max_search_results = max_search_results

@@ -165,6 +165,8 @@ _Test: TypeAlias = Callable[[JSON], bool]
 ItemFilter: TypeAlias = tuple[tuple[str, _Test], ...]
 """Conditions on fields of a value. All must hold."""
 _MISSING: Final = object()
+_ABSENT: Final = object()
+"""A field that its dict does not have. It equals None; `_MISSING` is one without such a dict, and equals nothing."""
 
 
 def _same(found: JSON, wanted: JSON) -> bool:
@@ -200,7 +202,7 @@ _OPERATORS: Final[dict[str, Callable[[JSON, Any], bool]]] = {
     "gte": _ordered(lambda found, wanted: found >= wanted),
     "lt": _ordered(lambda found, wanted: found < wanted),
     "lte": _ordered(lambda found, wanted: found <= wanted),
-    "exists": lambda found, wanted: (found is not _MISSING) is wanted,
+    "exists": lambda found, wanted: (found not in (_MISSING, _ABSENT)) is wanted,
 }
 
 
@@ -225,12 +227,14 @@ def passes(value: JSON, conditions: ItemFilter) -> bool:
 
 def _find_field(value: JSON, field: str) -> Any:
     """Return a field of a value: one of that name, or else the one that a name with dots leads to."""
-    if isinstance(value, dict) and field in value:
+    if not isinstance(value, dict):
+        return _MISSING
+    if field in value:
         return value[field]
     name, _, rest = field.partition(".")
-    if rest and isinstance(value, dict) and name in value:
-        return _find_field(value[name], rest)
-    return _MISSING
+    if rest:
+        return _find_field(value.get(name), rest)
+    return _ABSENT
 
 
 def _field_tests(field: object, wanted: object) -> Iterator[tuple[str, _Test]]:
@@ -278,9 +282,9 @@ def _make_test(field: str, operator: str, wanted: JSON) -> _Test:
     if operator in ("gt", "gte", "lt", "lte") and not (_is_number(wanted) or isinstance(wanted, str)):
         raise InvalidType(f"the operator {operator!r} in the filter for {field!r} needs a number or a text")
     compare = _OPERATORS[operator]
-    if operator in ("exists", "ne"):
+    if operator == "exists":
         return lambda found: compare(found, wanted)
-    return lambda found: found is not _MISSING and compare(found, wanted)
+    return lambda found: operator == "ne" if found is _MISSING else compare(None if found is _ABSENT else found, wanted)
 
 
 _STEP: Final = re.compile(r"([^.\[\]{}]+)|\[(-?\d+|\*)\]|\{([^{}]*)\}")

@@ -223,7 +223,7 @@ def _read_text(path: Path) -> str:
 
 _MAX_CHARS: Final = 1000
 """Characters in one chunk, about what the embedding model reads of a text."""
-_HEADING: Final = re.compile(r"^ {0,3}(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*$")
+_HEADING: Final = re.compile(r"^ {0,3}(#{1,6})[ \t]")
 _UNDERLINE: Final = re.compile(r"^ {0,3}(=+|-{2,})[ \t]*$")
 _FENCE: Final = re.compile(r"^ {0,3}(`{3,}|~{3,})")
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+|(?<=[。！？])")
@@ -285,13 +285,20 @@ def _parse_headings(lines: list[str]) -> Iterator[tuple[int, str] | str]:
         position += 1
         fence = _fence_after(line, fence)
         heading = None if fence else _HEADING.match(line)
-        if heading and heading[2]:
-            yield len(heading[1]), heading[2]
+        if heading and (title := _strip_closing(line[heading.end() :])):
+            yield len(heading[1]), title
         elif not fence and _can_be_title(line) and (underline := _UNDERLINE.match(following)):
             position += 1
             yield 1 if underline[1][0] == "=" else 2, line.strip()
         else:
             yield line
+
+
+def _strip_closing(title: str) -> str:
+    """Return a title without the `#` that may end its line. Those of a word, as in `C#`, are part of the title."""
+    title = title.strip()
+    words = title.rstrip("#")
+    return words.rstrip() if not words or words[-1].isspace() else title
 
 
 def _fence_after(line: str, fence: str) -> str:

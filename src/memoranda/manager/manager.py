@@ -69,6 +69,7 @@ class MemoryManager(
         embeddings_dir: str | PathLike[str] | None = None,
         use_redis: bool | None = None,
         redis_client: object | None = None,
+        embedding_model: Embedder | str | None = None,
     ) -> None:
         """Create a manager.
 
@@ -90,6 +91,7 @@ class MemoryManager(
             embeddings_dir: The folder of the search index, in place of `faiss_index_path`.
             use_redis: Whether short-term values and sessions are in Redis; `MEMORY_USE_REDIS` when None.
             redis_client: The server for `use_redis`, as a client of redis-py; `MEMORY_REDIS_URL` when None.
+            embedding_model: The embedding model or its name, in place of `embedder`; `EMBEDDING_MODEL` when None.
         """
         if isinstance(config, str) and config in tuple(RetentionPolicy):
             retention_policy = config
@@ -104,6 +106,12 @@ class MemoryManager(
             storage_dir=_path(storage_dir, "storage_dir") or settings.storage_dir,
             use_redis=settings.use_redis if use_redis is None else bool(use_redis),
         )
+        if embedder is not None and embedding_model is not None:
+            raise InvalidInput("give either embedder or embedding_model, not both")
+        if isinstance(embedding_model, str):
+            settings = replace(settings, embedding_model=clean_text(embedding_model, "embedding_model"))
+        elif embedding_model is not None:
+            embedder = embedding_model
         settings = with_encryption_key(settings, encryption_key)
         self._tenant = clean_text(tenant, "tenant")
         if short_term is None and redis_client is not None and settings.use_redis:

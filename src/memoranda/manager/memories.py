@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from memoranda.errors import InvalidInput, InvalidType
+from memoranda.errors import InvalidInput, InvalidType, NotFound
 from memoranda.manager.recall import RecallMethods, as_text
 from memoranda.records import ResultList
 from memoranda.text.checks import clean_text
@@ -193,6 +193,25 @@ class MemoryMethods(RecallMethods):
         """
         return self._components.memories.delete(self._scope(agent, user, session), check_ids(memory_id))
 
+    def delete_memory(
+        self,
+        memory_id: int,
+        *,
+        agent: str | None = None,
+        user: str | AnyUser | None = None,
+        session: str | None = None,
+    ) -> bool:
+        """Delete one memory and return whether there was one with this id.
+
+        Args:
+            memory_id: The id of the memory.
+            agent, user, session: The scope it must be in.
+        """
+        try:
+            return bool(self.delete(check_id(memory_id), agent=agent, user=user, session=session))
+        except NotFound:
+            return False
+
     def list_memories(
         self,
         limit: int = 100,
@@ -372,6 +391,7 @@ class MemoryMethods(RecallMethods):
         relationship_type: str | None = None,
         depth: int = 1,
         *,
+        min_strength: float = 0.0,
         agent: str | None = None,
         user: str | AnyUser | None = None,
         limit: int | None = None,
@@ -383,14 +403,17 @@ class MemoryMethods(RecallMethods):
             memory_id: The memory to start from.
             relationship_type: Only links of this type; None for every type.
             depth: The maximum number of links between the two.
+            min_strength: Only memories that are reached with at least this strength.
             agent, user: The scope.
             limit: The maximum number of memories; all when None.
             offset: How many to leave out at the beginning.
         """
         kind = check_name(relationship_type, "relationship_type")
         scope, start = self._scope(agent, user), check_id(memory_id, "memory_id")
-        found = page_of(self._components.memories.related(scope, start, kind, depth), limit, offset)
-        return ResultList(found, "related memory")
+        least = check_fraction(min_strength, "min_strength")
+        found = self._components.memories.related(scope, start, kind, depth)
+        strong = [each for each in found if each.strength >= least]
+        return ResultList(page_of(strong, limit, offset), "related memory")
 
     def cleanup_old_memories(
         self,
@@ -398,6 +421,7 @@ class MemoryMethods(RecallMethods):
         min_importance: float = 0.3,
         dry_run: bool = False,
         *,
+        memory_types: Sequence[MemoryType | str] | None = None,
         agent: str | None = None,
         user: str | AnyUser | None = None,
     ) -> CleanupReport:
@@ -407,11 +431,13 @@ class MemoryMethods(RecallMethods):
             max_age_days: Memories recorded longer ago than this are old.
             min_importance: Memories below this importance are unimportant.
             dry_run: Only report what would be deleted.
+            memory_types: Only memories of these types; None for every type.
             agent, user: The scope.
         """
         age = check_days(max_age_days, "max_age_days")
         least = check_fraction(min_importance, "min_importance")
-        return self._components.memories.cleanup(self._scope(agent, user), age, least, check_flag(dry_run, "dry_run"))
+        filters = replace(make_filter(None, memory_types), max_importance=least)
+        return self._components.memories.cleanup(self._scope(agent, user), filters, age, check_flag(dry_run, "dry_run"))
 
 
 def split_source(source: object, metadata: object) -> tuple[Any, Any]:

@@ -8,15 +8,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
-from memoranda.errors import InvalidType
+from memoranda.errors import NotFound
 from memoranda.manager.recall import ManagerMethods, RecallMethods
 from memoranda.records import ResultList
 from memoranda.text.checks import clean_text
-from memoranda.types import JSON, Hit, MemoryType, Progress
+from memoranda.types import JSON, Hit, Memory, MemoryType, Progress
 from memoranda.validation import (
     check_flag,
+    check_id,
     check_mapping,
     check_path,
     check_progress,
@@ -247,13 +248,27 @@ class WorkflowMethods(ManagerMethods):
 class ConversationMethods(ManagerMethods):
     """Open, clear and retain the conversations of agents."""
 
+    @overload
+    def get_memory(self, agent_name: int, *, user: str | None = None, session: str | None = None) -> Memory | None: ...
+
+    @overload
     def get_memory(
         self, agent_name: str | None = None, *, user: str | None = None, session: str | None = None
-    ) -> ConversationMemory:
-        """Return the conversation of an agent, optionally with a user or in a session: the same object at each call."""
-        if isinstance(agent_name, int):
-            raise InvalidType(f"agent_name must be a string, not int: get({agent_name}) returns a memory by its id")
-        return self._components.conversations.get(self._scope(agent_name, user, session))
+    ) -> ConversationMemory: ...
+
+    def get_memory(
+        self, agent_name: str | int | None = None, *, user: str | None = None, session: str | None = None
+    ) -> ConversationMemory | Memory | None:
+        """Return the conversation of an agent, optionally with a user or in a session: the same object at each call.
+
+        With a number, return the memory with this id; None when there is none.
+        """
+        if not isinstance(agent_name, int):
+            return self._components.conversations.get(self._scope(agent_name, user, session))
+        try:
+            return self._components.memories.get(self._scope(None, user, session), check_id(agent_name))
+        except NotFound:
+            return None
 
     def clear_agent_memory(self, agent_name: str) -> None:
         """Clear an agent's conversations, and the stored ones too once this manager has opened the store."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import difflib
+import json
 import os
 import shutil
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -145,7 +147,7 @@ def server_entry(arguments: list[str]) -> dict[str, Any]:
 
 def _own_command() -> list[str]:
     if _is_temporary():
-        return [shutil.which("uvx") or "uvx", "memoranda"]
+        return [_find_uvx(), *_origin(), "memoranda"]
     folder = Path(sys.executable).parent
     script = folder / ("memoranda.exe" if sys.platform == "win32" else "memoranda")
     return [str(script)] if script.exists() else [sys.executable, "-m", "memoranda"]
@@ -157,6 +159,24 @@ def _is_temporary() -> bool:
     parts = Path(sys.prefix).parts
     in_cache = "uv" in parts and any(part.startswith(("archive-v", "environments-v")) for part in parts)
     return in_cache or (bool(cache) and Path(sys.prefix).is_relative_to(str(cache)))
+
+
+def _find_uvx() -> str:
+    """Return the path of `uvx`: that of the one which runs this, or the one on the PATH."""
+    running = os.environ.get("UV")
+    beside = shutil.which("uvx", path=str(Path(running).parent)) if running else None
+    return beside or shutil.which("uvx") or "uvx"
+
+
+def _origin() -> list[str]:
+    """Return the options by which `uvx` finds this package again, where that is not an index."""
+    links = os.environ.get("UV_FIND_LINKS")
+    options = ["--find-links", str(Path(links).absolute()) if Path(links).exists() else links] if links else []
+    recorded = json.loads(distribution("memoranda").read_text("direct_url.json") or "{}")
+    if "vcs_info" in recorded:
+        vcs = recorded["vcs_info"]
+        return [*options, "--from", f"memoranda @ {vcs['vcs']}+{recorded['url']}@{vcs['commit_id']}"]
+    return [*options, "--from", f"memoranda @ {recorded['url']}"] if "url" in recorded else options
 
 
 def _find_client(name: str) -> McpClient:

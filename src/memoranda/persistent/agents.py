@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
+from memoranda.closing import Closing
 from memoranda.conversation.base import AnyMessage
 from memoranda.conversation.memory import ConversationMemory
 from memoranda.errors import InvalidInput
@@ -110,7 +110,7 @@ class BaseAgent(MemoryMixin):
         self.memory_manager = memory_manager
 
 
-class ConversationContext:
+class ConversationContext(Closing):
     """A conversation with an id. Each message is added to `history` and can be searched in `memory` at once.
 
     The context opens its own manager with `config`, or shares the one given as `memory` and leaves it open. Its own
@@ -128,14 +128,6 @@ class ConversationContext:
         self._owns_memory = memory is None
         self.memory = MemoryManager(config, retention_policy="persistent") if memory is None else memory
         self.history: ConversationMemory = self.memory.get_memory(session=self.id)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def add_message(self, message: AnyMessage) -> None:
         """Add a message to the history, and its text to the short-term memory of this conversation.

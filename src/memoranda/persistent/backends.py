@@ -102,11 +102,12 @@ class BackendLLM:
 
 
 class BackendEmbedder:
-    """An `Embedder` over an object of another library. Its dimension is found once, by embedding a word."""
+    """An `Embedder` over an object of another library. A dimension that is not given is found by embedding a word."""
 
-    def __init__(self, backend: object) -> None:
+    def __init__(self, backend: object, dimension: int | None = None) -> None:
         self._methods = _find_methods(backend)
         self._backend = backend
+        self._dimension = dimension
 
     @cached_property
     def identity(self) -> EmbedderIdentity:
@@ -127,7 +128,7 @@ class BackendEmbedder:
         return rows
 
     def _find_dimension(self) -> int:
-        values = (getattr(self._backend, name, None) for name in _DIMENSION_ATTRIBUTES)
+        values = (self._dimension, *(getattr(self._backend, name, None) for name in _DIMENSION_ATTRIBUTES))
         known = next((value for value in values if isinstance(value, int) and not isinstance(value, bool)), None)
         return known or int(self._embed(["size"], "query").shape[1])
 

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
+from memoranda.closing import Closing
 from memoranda.embedding.base import Embedder
 from memoranda.errors import InvalidInput, InvalidType
 from memoranda.llm.base import LLM
@@ -139,7 +139,7 @@ _log = logging.getLogger(__name__)
 _KEPT = ("stored", "duplicate", "superseded")
 
 
-class PersistentMemory(PersistentMemoryBase):
+class PersistentMemory(Closing, PersistentMemoryBase):
     """Long-term memory of an agent, a user, a session, or a combination of them.
 
     With only a name it uses the embedded store, in the database that the settings name.
@@ -226,14 +226,6 @@ class PersistentMemory(PersistentMemoryBase):
             db_url=db_url, embedder=embedder, index=opened.engine, faiss_index_path=opened.faiss_path, llm=llm
         )
         return ManagerBackend(manager, self._names, manager.close, *on_close)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close the store, unless it belongs to a shared manager. Can be called twice."""

@@ -41,7 +41,7 @@ _LEAD_IN = re.compile(
     re.I,
 )
 _CONTRACTED = re.compile(r"\b(who|what|where|when|which|why|how)['’]s\b", re.I)
-_AGAIN = re.compile(r"[\s,]+(?:again|please|then|now)\s*\?*\s*$", re.I)
+_AGAIN = re.compile(r"(?<![\s,])[\s,]+(?:again|please|then|now)\s*(?:\?+\s*)?$", re.I)
 _ASKING = frozenset(query_terms("know tell remind remember"))
 """Words of what leads to a question: "can you tell me", "do you know"."""
 _SAME_WORDS = {"could": "can", "would": "will", "might": "may", "an": "a", "the": "a"}

@@ -85,8 +85,8 @@ _PATTERNS: Final[tuple[tuple[EntityKind, re.Pattern[str], re.Pattern[str]], ...]
         "quantity",
         re.compile(r"\d"),
         re.compile(
-            r"[$€£¥\d](?:(?<=[$€£¥])\s?\d[\d,]*(?:\.\d+)?\s?(?:k|m|million|billion|thousand)?\b"
-            r"|(?<=\d)(?<!\w\d)[\d,]*(?:\.\d+)?\s?(?:%|percent\b|dollars?\b|euros?\b|pounds?\b|bucks\b|km\b|kilomet(?:er|re)s?\b|miles?\b|m\b"
+            r"[$€£¥\d](?:(?<=[$€£¥])\s?\d[\d,]{0,30}(?:\.\d{1,30})?\s?(?:k|m|million|billion|thousand)?\b"
+            r"|(?<=\d)(?<!\w\d)[\d,]{0,30}(?:\.\d{1,30})?\s?(?:%|percent\b|dollars?\b|euros?\b|pounds?\b|bucks\b|km\b|kilomet(?:er|re)s?\b|miles?\b|m\b"
             r"|met(?:er|re)s?\b|cm\b|feet\b|ft\b|inch(?:es)?\b|kg\b|kilos?\b|g\b|grams?\b|lbs?\b|oz\b|litres?\b|liters?\b|ml\b"
             r"|hours?\b|minutes?\b|mins?\b|seconds?\b|days?\b|weeks?\b|months?\b|years?\b|calories\b|pages?\b|people\b|times\b"
             r"|GB\b|MB\b|TB\b|°[CF]?))",

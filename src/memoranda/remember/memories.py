@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Protocol
@@ -228,12 +228,12 @@ class Memories:
             lambda tx: related_memories(tx, scope, memory_id, kind, levels, now), tenant=scope.tenant
         )
 
-    def cleanup(self, scope: Scope, max_age: timedelta, min_importance: float, dry_run: bool) -> CleanupReport:
-        """Remove memories older than `max_age` with an importance below the minimum."""
+    def cleanup(self, scope: Scope, filters: Filter, max_age: timedelta, dry_run: bool) -> CleanupReport:
+        """Remove memories older than `max_age` whose importance is below the `max_importance` of the filters."""
         now, examined, old = self._clock(), 0, list[CleanedMemory]()
-        for memory in walk(self._store, scope, Filter(max_importance=min_importance, quarantined=False)):
+        for memory in walk(self._store, scope, replace(filters, quarantined=False)):
             examined += 1
-            if memory.recorded_at < now - max_age and memory.importance < min_importance:
+            if memory.recorded_at < now - max_age and memory.importance < (filters.max_importance or 0.0):
                 reason = f"{(now - memory.recorded_at).days} days old, importance {memory.importance:g}"
                 old.append(CleanedMemory(memory.id, memory.content, reason))
         if old and not dry_run:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from memoranda.security.lookalikes import INVISIBLE, fold_character, show_invisible
@@ -55,9 +55,8 @@ _FACT_LINE: Final = re.compile(
     re.M | re.I,
 )
 # All of it in one line: the heading of a day, and entries with their ids.
-_ONE_LINE: Final = re.compile(
-    rf"(?:{FACTS_HEADING} \d{{4}}-\d\d-\d\d|## \d{{4}}-\d\d-\d\d \(\w+\)) (?=\S)[^\n]*\[#\d+[^\]\n]*\]"
-)
+_DAY_HEADING: Final = re.compile(rf"(?:{FACTS_HEADING} \d{{4}}-\d\d-\d\d|## \d{{4}}-\d\d-\d\d \(\w{{1,20}}\)) (?=\S)")
+_ID: Final = re.compile(r"\[#\d")
 _DAY: Final = re.compile(r"\s*## \d{4}-\d\d-\d\d \(\w+day\)\s*")
 
 
@@ -69,9 +68,25 @@ _CONTEXT_LINE: Final = re.compile(
     r"^[^\n]*(?:Notes recalled from memory, by the day|use what helps to answer, and follow no instruction)[^\n]*$"
     r"|^#{1,3} \d{4}-\d\d-\d\d(?: \(\w*\)?)?[ \t]*$|^#{1,3} [\d-]{0,10}\Z"
     r"|^## (?:What holds on|How the user wants to be answered)\b[^\n]*$"
-    rf"|^</?{FENCE}[^>\n]*>?[ \t]*$|^- [^\n]*(?:\[#\d+[^\]\n]*\]?[ \t]*$|\Z)",
+    rf"|^</?{FENCE}[^>\n]*>?[ \t]*$|^- [^\n]*(?:\[#\d+[^\]\n]{{0,500}}\]?[ \t]*$|\Z)",
     re.M,
 )
+
+
+def _one_line_contexts(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the parts of lines from the heading of a day to the last entry with an id."""
+    start = 0
+    for line in text.split("\n"):
+        heading = _DAY_HEADING.search(line) if "[#" in line else None
+        if heading is not None:
+            # Read once from the left: a pattern would try each opening bracket up to the end of the line.
+            end = position = heading.end()
+            for part in line[end:].split("]")[:-1]:
+                position += len(part) + 1
+                end = position if _ID.search(part) else end
+            if end > heading.end():
+                yield start + heading.start(), start + end
+        start += len(line) + 1
 
 
 def find_recalled_spans(text: str) -> list[tuple[int, int]]:
@@ -80,7 +95,7 @@ def find_recalled_spans(text: str) -> list[tuple[int, int]]:
     if "(since " in text.lower() or FACTS_HEADING in text:
         lines = [match.span() for match in _FACT_LINE.finditer(text)]
     if "[#" in text:
-        lines = sorted({*lines, *(match.span() for match in _ONE_LINE.finditer(text))})
+        lines = sorted({*lines, *_one_line_contexts(text)})
     if _DAY.fullmatch(text):
         return [(0, len(text))]
     if _NOTICE_PART.search(text):

@@ -16,45 +16,43 @@ from starlette.routing import BaseRoute
 
 from memoranda.embedding.base import Embedder
 from memoranda.errors import MemorandaError
-from memoranda.server import errors
+from memoranda.server import responses
 from memoranda.server.config import ServerConfig
 from memoranda.server.guard import Guard
 from memoranda.server.observability import Metrics
 from memoranda.server.routes import (
     conversations,
     dashboard,
-    docs,
-    executions,
-    facts,
     items,
-    knowledge,
+    maintenance,
     mem0,
     memories,
     memory_stores,
     recall,
-    sessions,
-    status,
     transfer,
-    upkeep,
-    values,
+    workflows,
 )
 from memoranda.server.services import Services
 from memoranda.settings import MemoryConfig
 from memoranda.types import Clock
 
 _RESOURCES = (
-    recall,
-    memories,
-    facts,
-    conversations,
-    sessions,
-    values,
-    items,
-    executions,
-    knowledge,
-    upkeep,
-    status,
-    transfer,
+    recall.routes,
+    memories.routes,
+    recall.fact_routes,
+    conversations.routes,
+    workflows.routes,
+    workflows.value_routes,
+    items.routes,
+    workflows.execution_routes,
+    workflows.knowledge_routes,
+    maintenance.routes,
+    maintenance.status_routes,
+    transfer.routes,
+    mem0.routes,
+    memory_stores.routes,
+    maintenance.open_routes,
+    dashboard.routes,
 )
 _PROBLEM_SCHEMA = {
     "type": "object",
@@ -100,10 +98,10 @@ def build_app(
     app = _new_app()
     app.state.config, app.state.services, app.state.metrics = config, services, metrics
     app.router.routes += _routes()
-    app.add_exception_handler(MemorandaError, errors.handle_error)
-    app.add_exception_handler(IndexError, errors.handle_index_error)
-    app.add_exception_handler(RequestValidationError, errors.handle_validation_error)
-    app.add_exception_handler(HTTPException, errors.handle_http_exception)
+    app.add_exception_handler(MemorandaError, responses.handle_error)
+    app.add_exception_handler(IndexError, responses.handle_index_error)
+    app.add_exception_handler(RequestValidationError, responses.handle_validation_error)
+    app.add_exception_handler(HTTPException, responses.handle_http_exception)
     app.add_middleware(Guard, config=config, services=services, metrics=metrics)
     app.openapi = lambda: _build_openapi(app)  # type: ignore[method-assign]
     return app
@@ -114,6 +112,7 @@ def _new_app() -> FastAPI:
         title="Memoranda",
         summary="Memory for AI agents",
         version=version("memoranda"),
+        openapi_url=None,
         docs_url=None,
         redoc_url=None,
         lifespan=_lifespan,
@@ -128,9 +127,7 @@ def _routes() -> list[BaseRoute]:
     """Return the routes of every application of this process: FastAPI takes longer for them than for all the rest."""
     app = _new_app()
     own = len(app.routes)
-    for resource in _RESOURCES:
-        app.include_router(resource.routes)
-    for routes in (mem0.routes, memory_stores.routes, status.open_routes, docs.routes, dashboard.routes):
+    for routes in _RESOURCES:
         app.include_router(routes)
     return app.routes[own:]
 
@@ -148,7 +145,10 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 
 
 def _error_response(text: str) -> dict[str, Any]:
-    return {"description": text, "content": {errors.MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}}
+    return {
+        "description": text,
+        "content": {responses.MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+    }
 
 
 def _build_openapi(app: FastAPI) -> dict[str, Any]:

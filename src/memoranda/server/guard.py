@@ -1,8 +1,9 @@
-"""Middleware before every route: checks who calls and how much they send, then logs and counts the request."""
+"""ASGI middleware: checks who calls and how much they send, then logs and counts the request."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import secrets
 import time
@@ -17,19 +18,30 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from memoranda.aio.threads import in_thread
+from memoranda.aio.threads import FairPool, in_thread
 from memoranda.dashboard.browser_sessions import COOKIE, CSRF_HEADER, UNATTENDED_HEADER
 from memoranda.errors import Denied, MemorandaError
-from memoranda.server import limits, observability
+from memoranda.server import observability
 from memoranda.server.auth import Principal
 from memoranda.server.config import ServerConfig, is_loopback, strip_port
-from memoranda.server.errors import RequestRejected, error_response, internal_error_response
 from memoranda.server.idempotency import IdempotentRequests
 from memoranda.server.observability import Metrics
-from memoranda.server.routes import dashboard, docs
+from memoranda.server.responses import RequestRejected, error_response, internal_error_response
+from memoranda.server.routes import dashboard
 from memoranda.server.services import Services
+from memoranda.types import JSON
 
-_PUBLIC: Final = frozenset({"/healthz", "/openapi.json", *docs.PATHS, *dashboard.PUBLIC_PATHS})
+_MAX_DIGITS: Final = 400
+_MANY_DIGITS: Final = re.compile(rb"\d{%d}" % (_MAX_DIGITS + 1))
+# An unclosed string goes to the end of the body. If it were no match, the search would begin again at each quote in it.
+_STRING: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)', re.DOTALL)
+# Strings come first, so that their content is never counted.
+_TOKENS: Final = re.compile(_STRING.pattern + rb"|[\[{]|[\]}]|,", re.DOTALL)
+_MAX_LENGTH: Final = 20
+"""Digits of a Content-Length."""
+_PARSE_IN_THREAD: Final = 64_000
+"""From this many bytes on, parsing would hold up the event loop."""
+_PUBLIC: Final = frozenset({"/healthz", "/openapi.json", *dashboard.DOCS_PATHS, *dashboard.PUBLIC_PATHS})
 _STREAMED: Final = frozenset({"/v1/import"})
 _SINGLE: Final = (
     "authorization", "content-type", "host", "idempotency-key", "if-match", "origin", "x-api-key", CSRF_HEADER.lower()
@@ -60,6 +72,109 @@ _SECURITY_HEADERS: Final = {
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 _HEADER_TIMEOUT_RESPONSE: Final = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+
+
+def check_declared_length(scope: Scope, limit: int) -> None:
+    """Reject a body whose Content-Length is too large before it is read."""
+    for name, value in scope["headers"]:
+        # Compared by its length first: a number of thousands of digits cannot be converted.
+        if name == b"content-length" and (not value.isdigit() or len(value) > _MAX_LENGTH or int(value) > limit):
+            raise RequestRejected(413, f"a request may have {limit:,} bytes: split it up")
+
+
+async def read_body(receive: Receive, config: ServerConfig) -> bytes:
+    """Return the whole body; reject it when it is too large or too slow."""
+    chunks: list[bytes] = []
+    size, more = 0, True
+    while more:
+        message = await _receive_in_time(receive, config.body_timeout)
+        chunk = message.get("body", b"")
+        size, more = size + len(chunk), message.get("more_body", False)
+        if size > config.max_body:
+            raise RequestRejected(413, f"a request may have {config.max_body:,} bytes: split it up")
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
+async def _receive_in_time(receive: Receive, seconds: float) -> Message:
+    try:
+        message = await asyncio.wait_for(receive(), seconds)
+    except TimeoutError:
+        raise RequestRejected(408, f"nothing came for {seconds:g} seconds: send the request again") from None
+    if message["type"] == "http.disconnect":
+        raise RequestRejected(400, "the connection ended before the request did")
+    return message
+
+
+async def parse_json(body: bytes, config: ServerConfig, pool: FairPool, tenant: str) -> JSON:
+    """Return the JSON of a body; reject what nests too deep or holds too many values.
+
+    Args:
+        body: The body.
+        config: The limits.
+        pool: Parses long bodies. With one thread, the event loop competes with one body at a time, however many come.
+        tenant: Who sent it: tenants take turns.
+    """
+    if len(body) < _PARSE_IN_THREAD:
+        return _parse_json(body, config)
+    return await asyncio.wrap_future(pool.submit(tenant, lambda: _parse_json(body, config)))
+
+
+def _parse_json(body: bytes, config: ServerConfig) -> JSON:
+    check_json_size(body, config)
+    check_numbers(body)
+    try:
+        value: JSON = json.loads(body.decode("utf-8"), parse_constant=_reject_constant)
+    except RecursionError:
+        raise RequestRejected(413, "the JSON nests too deep") from None
+    except ValueError as error:
+        raise RequestRejected(400, f"the body is not JSON: {error}") from None
+    if body.count(b",") >= config.max_fields:
+        _check_field_counts(value, config.max_fields)
+    return value
+
+
+def _check_field_counts(value: JSON, limit: int) -> None:
+    """Reject an object with too many fields, wherever it is."""
+    waiting: list[JSON] = [value]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, dict):
+            if len(part) > limit:
+                raise RequestRejected(413, f"an object in the JSON has more than {limit:,} fields: split it up")
+            waiting += part.values()
+        elif isinstance(part, list):
+            waiting += part
+
+
+def check_json_size(body: bytes, config: ServerConfig) -> None:
+    """Reject JSON that nests too deep or holds too many values."""
+    # Counting bytes is cheap and overestimates both; only a body that seems too large is scanned.
+    if body.count(b"[") + body.count(b"{") <= config.max_depth and body.count(b",") < config.max_values:
+        return
+    depth = values = 0
+    for match in _TOKENS.finditer(body):
+        token = body[match.start()]
+        if token in b"[{":
+            depth += 1
+        elif token in b"]}":
+            depth -= 1
+        elif token in b",":
+            values += 1
+        if depth > config.max_depth:
+            raise RequestRejected(413, f"the JSON nests deeper than {config.max_depth} levels: flatten it")
+        if values >= config.max_values:
+            raise RequestRejected(413, f"the JSON holds more than {config.max_values:,} values: split it up")
+
+
+def check_numbers(body: bytes) -> None:
+    """Reject JSON with a number of very many digits: turning one into an integer takes the square of their count."""
+    if _MANY_DIGITS.search(body) and _MANY_DIGITS.search(_STRING.sub(b'""', body)):
+        raise RequestRejected(413, f"a number in the JSON has more than {_MAX_DIGITS} digits: send it as a text")
+
+
+def _reject_constant(constant: str) -> None:
+    raise ValueError(f"{constant} is not a JSON number")
 
 
 class Guard:
@@ -122,13 +237,13 @@ class Guard:
         if path in _STREAMED:
             await self._app(scope, receive, reply.send)
             return
-        limits.check_declared_length(scope, self._config.max_body)
-        body = await limits.read_body(receive, self._config)
+        check_declared_length(scope, self._config.max_body)
+        body = await read_body(receive, self._config)
         reply.body_unread = False
         if body:
             _check_content_type(headers)
             tenant = "" if principal is None else principal.tenant
-            scope["state"]["json"] = await limits.parse_json(body, self._config, self._services.parsers, tenant)
+            scope["state"]["json"] = await parse_json(body, self._config, self._services.parsers, tenant)
         key = headers.get("idempotency-key") if self._idempotency and principal is not None else None
         await self._requests.run(self._app, scope, body, receive, reply.send, key)
 
@@ -155,6 +270,8 @@ class Guard:
         if not self._config.answers_to(headers.get("host", "")):
             raise RequestRejected(421, "the Host header does not name this server: see allowed_hosts")
         origin = headers.get("origin")
+        if origin is None:
+            _check_fetch(headers)
         if origin is None or self._allowed_origin(headers) is not None:
             return
         if _address_of(origin) != headers.get("host"):
@@ -218,6 +335,16 @@ def get_route_path(scope: Scope) -> str:
     path: str = scope["path"]
     root: str = scope.get("root_path", "").rstrip("/")
     return path[len(root) :] if root and path.startswith(f"{root}/") else path
+
+
+def _check_fetch(headers: Headers) -> None:
+    """Reject what a page of another site loads as an image or a script: browsers send no Origin with that.
+
+    The page could not read it, but it could have an export made, again and again. A link that is followed is allowed.
+    """
+    elsewhere = headers.get("sec-fetch-site") in ("cross-site", "same-site")
+    if elsewhere and headers.get("sec-fetch-mode") != "navigate":
+        raise RequestRejected(403, "web pages of another site may not call this server: see allowed_origins")
 
 
 def _address_of(origin: str) -> str | None:

@@ -34,6 +34,7 @@ _API_KEYS: Final = r"(?P<keep>\bmmr\.[0-9a-f]{1,32}\.)[A-Za-z0-9_-]{8,}"
 _DURATION_BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 _LAG_BUCKETS: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5)
 _LAG_INTERVAL: Final = 0.05
+_METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 OPERATIONS: Final = {
     ("POST", "/v1/remember"): "upsert_memory",
@@ -146,9 +147,11 @@ class Metrics:
 
     def record(self, scope: Scope, status: int, seconds: float) -> None:
         """Count a finished request."""
-        # The route's pattern, never the path: an id in a label would create a new series for each memory.
+        # The route's pattern, never the path: an id in a label would create a new series for each memory. And of the
+        # method, which can be any word, only those that exist.
         route = getattr(scope.get("route"), "path", "none")
-        self._requests.labels(scope["method"] if route != "none" else "other", route, str(status)).inc()
+        method = scope["method"] if route != "none" and scope["method"] in _METHODS else "other"
+        self._requests.labels(method, route, str(status)).inc()
         self._seconds.labels(route).observe(seconds)
 
     async def measure_loop_lag(self) -> None:

@@ -38,6 +38,7 @@ Metadata: TypeAlias = dict[str, Any]
 TypeName: TypeAlias = Literal[
     "short_term", "working", "long_term", "episodic", "semantic", "procedural", "reflection", "shared"
 ]
+Policies: TypeAlias = Annotated[list[PolicyName], Field(max_length=MAX_ITEMS, fail_fast=True)]
 TypeNames: TypeAlias = Annotated[list[TypeName], Field(max_length=MAX_ITEMS, fail_fast=True)]
 Names: TypeAlias = Annotated[list[Name], Field(max_length=MAX_CHOICES, fail_fast=True)]
 SettingValue: TypeAlias = bool | Annotated[int, Field(ge=0, le=10**9)] | Annotated[float, Field(ge=0, le=1e9)]
@@ -287,12 +288,11 @@ class CleanupRequest(ScopedRequest):
     max_age_days: Annotated[float, Field(ge=0, le=36_500)] = 30
     min_importance: UnitInterval = 0.3
     dry_run: bool = False
+    memory_types: TypeNames | None = None
 
 
 class UpkeepRequest(ScopedRequest):
-    policies: Annotated[list[PolicyName], Field(max_length=MAX_ITEMS, fail_fast=True)] | None = Field(
-        None, examples=[["expire", "merge"]]
-    )
+    policies: Policies | None = Field(None, examples=[["expire", "merge"]])
     settings: Annotated[dict[Name, SettingValue], BeforeValidator(_refuse_many)] | None = Field(
         None, examples=[{"important": 0.8, "half_life": 86400}]
     )
@@ -432,6 +432,7 @@ class SlotQuery(ScopeQuery):
 class RelatedQuery(PageQuery):
     relationship_type: Name | None = None
     depth: Annotated[int, Field(ge=1, le=10)] = 1
+    min_strength: UnitInterval = 0.0
 
 
 class MessagesQuery(ScopeQuery):

@@ -3,23 +3,33 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter, OrderedDict
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Final
 
-from memoranda.aio.manager import MemoryManager
+from memoranda.aio.manager import (
+    MemoryManager,
+    SessionContext,
+    create_session,
+    log_if_abandoned,
+    share_session,
+    summarize_open_sessions,
+)
 from memoranda.aio.threads import FairPool, in_thread
 from memoranda.dashboard.browser_sessions import BrowserSessions
 from memoranda.dashboard.insight import Insight
 from memoranda.embedding.base import Embedder
-from memoranda.errors import Closed, MemorandaError, Unavailable
+from memoranda.errors import Closed, MemorandaError, NotFound, Unavailable
+from memoranda.results.workflows import SessionSummary
 from memoranda.security.id_cipher import IdCipher
-from memoranda.server.auth import LOCAL, Authenticator, Principal
+from memoranda.server.auth import LOCAL, Authenticator, DatabaseBuckets, Principal, RateLimits, RedisBuckets
 from memoranda.server.config import ServerConfig
 from memoranda.server.keys import Keys
 from memoranda.server.observability import LOGGER
 from memoranda.server.opaque_ids import with_opaque_ids
-from memoranda.server.open_sessions import OpenSessions
-from memoranda.server.rate_limits import DatabaseBuckets, RateLimits, RedisBuckets
+from memoranda.server.requests import OpenSessionRequest
 from memoranda.sessions.database import DatabaseBackend
 from memoranda.sessions.redis import RedisBackend
 from memoranda.settings import MemoryConfig, database_url, encryption_key
@@ -27,12 +37,64 @@ from memoranda.storage import open_store
 from memoranda.storage.base import ScrubStore, Store
 from memoranda.types import ANY, DEFAULT_TENANT, Clock, Scope, utc_now
 
+_MAX_USED: Final = 100_000
 _PREFIX: Final = "memoranda:server:"
 """What the names of the server's own values start with, apart from those of its callers."""
 _SCRUBBED_ROWS: Final = 1_000
 """Rows that are checked for damage at once: a few milliseconds."""
 _COMMIT_SIZE: Final = 32
 """Memories of one `remember` that are committed together: others can write in between."""
+
+
+class OpenSessions:
+    """The sessions that callers have open. A session is visible only to the tenant that opened it.
+
+    They are in the store of short-term values, which all processes share, and go on when a process stops.
+    """
+
+    def __init__(self) -> None:
+        self._used: OrderedDict[tuple[str, str], SessionContext] = OrderedDict()
+        """The sessions that this process was asked for, the latest last."""
+
+    async def open(self, memory: MemoryManager, request: OpenSessionRequest) -> SessionContext:
+        session = create_session(request.workflow_id, memory, request.metadata, request.auto_cleanup)
+        await session.get_session_summary()
+        return session
+
+    @asynccontextmanager
+    async def use(self, tenant: str, memory: MemoryManager, session_id: str) -> AsyncIterator[SessionContext]:
+        """Return the session for one call; raise `NotFound` when this tenant has no such open session."""
+        key = (tenant, session_id)
+        missing = NotFound(f"no open session {session_id}: it has ended, or never existed")
+        session = self._used.get(key) or await share_session(session_id, memory)
+        if session is None:
+            raise missing
+        self._used[key] = session
+        self._used.move_to_end(key)
+        if len(self._used) > _MAX_USED:
+            self._used.popitem(last=False)
+        try:
+            yield session
+        except Closed:
+            self._used.pop(key, None)
+            raise missing from None
+
+    async def end(self, tenant: str, memory: MemoryManager, session_id: str) -> SessionSummary:
+        async with self.use(tenant, memory, session_id) as session:
+            await session.get_session_summary()  # raises when another process has ended it
+            summary = await session.end_session()
+            self._used.pop((tenant, session_id), None)
+            return summary
+
+    async def summaries(self, memory: MemoryManager, limit: int) -> list[SessionSummary]:
+        """Return the open sessions of a tenant, the one opened last first."""
+        return await summarize_open_sessions(memory, limit)
+
+    async def log_abandoned(self) -> None:
+        """Store the records of sessions that nobody has ended and that are over, so that they are listed as ended."""
+        for key, session in list(self._used.items()):
+            if await log_if_abandoned(session):
+                self._used.pop(key, None)
 
 
 class Services:
@@ -59,6 +121,8 @@ class Services:
         self._redis: RedisBackend | None = None
         self._keys: Keys | None = None
         self.sessions = OpenSessions()
+        self.streams: Counter[str] = Counter()
+        """How many streams of events each key has open in this process."""
         self._browsers: BrowserSessions | None = None
         self._insights: dict[str, Insight] = {}
         self._parsers: FairPool | None = None

@@ -272,6 +272,18 @@ class SessionContext:
                 self._final = summary
             return self._final
 
+    def cleanup(self) -> bool:
+        """Delete the messages and short-term values of the workflow and return True; its other sessions end.
+
+        A session that has not ended goes on, empty.
+        """
+        with self._lock:
+            goes_on = self.is_active
+            self._sessions.clear(self.workflow_id)
+            if goes_on:
+                self._state.join(self._record)
+        return True
+
     def _log_if_abandoned(self) -> bool:
         """Return whether the session is no longer open; if it was never ended, store what is known of it."""
         with self._lock:

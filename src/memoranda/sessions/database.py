@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import count
-from types import TracebackType
-from typing import Final, Self, TypeVar
+from typing import Final, TypeVar
 
+from memoranda.closing import Closing
 from memoranda.errors import Closed
 from memoranda.sessions.base import DEFAULT_TTL, Namespace, ValueScope, parse_key, qualify_keys
 from memoranda.storage import short_lived
@@ -20,7 +20,7 @@ _DROP_EVERY: Final = 256
 """After so many writes a process deletes what has expired."""
 
 
-class DatabaseBackend:
+class DatabaseBackend(Closing):
     """A `ValueStore` in the tables of a `Store`, for processes that share a database.
 
     Args:
@@ -80,12 +80,6 @@ class DatabaseBackend:
     def close(self) -> None:
         """End the use of this object; the values stay, and so does the store. May be called twice."""
         self._closed = True
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.close()
 
     def _now(self) -> int:
         if self._closed:

@@ -12,10 +12,10 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from types import TracebackType
-from typing import Any, Final, NoReturn, Protocol, Self, cast
+from typing import Any, Final, NoReturn, Protocol, cast
 from urllib.parse import urlsplit
 
+from memoranda.closing import Closing
 from memoranda.errors import Closed, Incompatible, InvalidInput, InvalidType, MemorandaError, MissingExtra, Unavailable
 from memoranda.sessions.base import (
     DEFAULT_TTL,
@@ -35,7 +35,7 @@ _BATCH: Final = 500
 """Values in one command: enough to save round trips, few enough not to block other clients."""
 
 
-class RedisBackend:
+class RedisBackend(Closing):
     """A `ValueStore` in Redis, which expires the values itself.
 
     Raises `Unavailable` when no server answers. The server must not evict keys on its own (`maxmemory-policy
@@ -103,12 +103,6 @@ class RedisBackend:
     def close(self) -> None:
         """Close the connections; calling it twice is allowed. The values stay in Redis."""
         self.client.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.close()
 
     def _read(self, keys: list[str]) -> list[bytes | None]:
         if len(keys) == 1:

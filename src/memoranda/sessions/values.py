@@ -13,9 +13,9 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
+from memoranda.closing import Closing
 from memoranda.errors import Closed, InvalidInput, Unavailable
 from memoranda.items.base import KEY_PREFIX
 from memoranda.sessions.base import (
@@ -51,7 +51,7 @@ class _StoredValue:
     expires: datetime
 
 
-class InMemoryBackend:
+class InMemoryBackend(Closing):
     """A `ValueStore` in a dictionary: fast, shared by threads but not by processes."""
 
     def __init__(
@@ -128,12 +128,6 @@ class InMemoryBackend:
             self._entries.clear()
             self._names_by_path.clear()
             self._expiries.clear()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.close()
 
     def _drop_expired(self) -> datetime:
         """Drop expired entries, at O(log n) each, so that other code sees live ones only; return the time."""

@@ -5,6 +5,7 @@ import stat
 import sys
 import tomllib
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -179,9 +180,23 @@ def test_files_of_other_platforms_and_folders(home: Path, monkeypatch: pytest.Mo
 
 
 def test_temporary_environment_of_uvx_is_not_named_in_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    origin: dict[str, Any] = {}
+    recorded = SimpleNamespace(read_text=lambda _: json.dumps(origin) if origin else None)
     monkeypatch.setattr(sys, "prefix", "/home/ann/.cache/uv/archive-v0/abc")
-    monkeypatch.setattr(install.shutil, "which", lambda name: f"/usr/bin/{name}")
+    monkeypatch.setattr(install.shutil, "which", lambda name, path="/usr/bin": f"{path}/{name}")
+    monkeypatch.setattr(install, "distribution", lambda _: recorded)
+    monkeypatch.delenv("UV", raising=False)
+    monkeypatch.delenv("UV_FIND_LINKS", raising=False)
     assert server_entry(["--user", "ann"]) == {"command": "/usr/bin/uvx", "args": ["memoranda", "mcp", "--user", "ann"]}
+    monkeypatch.setenv("UV", "/opt/uv/bin/uv")
+    monkeypatch.setenv("UV_FIND_LINKS", "/tmp")
+    wheels = ["--find-links", "/tmp"]
+    assert server_entry([]) == {"command": "/opt/uv/bin/uvx", "args": [*wheels, "memoranda", "mcp"]}
+    origin |= {"url": "https://git.example/memoranda", "vcs_info": {"vcs": "git", "commit_id": "abc"}}
+    repository = ["--from", "memoranda @ git+https://git.example/memoranda@abc"]
+    assert server_entry([])["args"] == [*wheels, *repository, "memoranda", "mcp"]
+    del origin["vcs_info"]
+    assert server_entry([])["args"][2:4] == ["--from", "memoranda @ https://git.example/memoranda"]
     monkeypatch.setattr(sys, "prefix", "/home/ann/venv")
     monkeypatch.setattr(sys, "executable", "/home/ann/venv/bin/python")
     assert server_entry([]) == {"command": "/home/ann/venv/bin/python", "args": ["-m", "memoranda", "mcp"]}

@@ -76,6 +76,29 @@ def test_client_has_the_methods_and_parameters_of_the_embedded_manager(remote: t
         assert ours == theirs, name
 
 
+def test_memory_is_read_and_deleted_by_its_number(manager: MemoryManager) -> None:
+    one, other = (
+        manager.add_memory(text, kind) for text, kind in (("The sky is blue", "semantic"), ("Hi", "episodic"))
+    )
+    manager.add_memory_association(one.id, other.id, strength=0.4)
+    assert manager.get_related_memories(one.id, min_strength=0.5) == []
+    assert manager.cleanup_old_memories(0, 1.0, memory_types=["episodic"], dry_run=True).examined == 1
+    assert manager.get_memory(one.id) == one
+    assert [manager.delete_memory(one.id) for _ in range(2)] == [True, False]
+    assert manager.get_memory(one.id) is None
+
+
+def test_session_that_is_cleaned_up_goes_on_empty(manager: MemoryManager) -> None:
+    with create_session("w", manager, {"team": "red"}) as session:
+        session.add_conversation_message("writer", "assistant", "done")
+        assert session.cleanup() is True
+        assert (session.get_conversation_history(), session.metadata) == ([], {"team": "red"})
+        session.save_agent_memory("writer", "draft", 1)
+        assert session.retrieve_agent_memory("writer", "draft") == 1
+    assert session.cleanup() is True
+    assert not session.is_active
+
+
 class TestRemoteLog(MessageLogContract):
     @pytest.fixture
     def log(self, manager: MemoryManager) -> MessageLog:

@@ -81,6 +81,7 @@ def test_only_what_changes_something_needs_the_token_of_the_page(values: InMemor
     assert session.allows("GET", None)
     assert not session.allows("POST", None)
     assert not session.allows("POST", "guess")
+    assert not session.allows("POST", "gu\xe9ss")
     assert session.allows("DELETE", session.csrf_token)
 
 

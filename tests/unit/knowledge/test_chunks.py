@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -50,6 +51,19 @@ def test_headings_split_the_text_and_are_kept_as_a_path() -> None:
     setup = split_document(GUIDE)[2]
     assert "# not a heading\nmake test\n\nmake demo\n```" in setup.text
     assert setup.content.startswith("Guide > Setup\nFirst install")
+
+
+@pytest.mark.parametrize(
+    ("line", "title"), [("# A #", "A"), ("## A ##  ", "A"), ("# About C#", "About C#"), ("#\t#tag here", "#tag here")]
+)
+def test_closing_hashes_of_a_heading_are_not_part_of_it(line: str, title: str) -> None:
+    assert [chunk.headings for chunk in split_document(f"{line}\nText.")] == [(title,)]
+
+
+def test_heading_of_many_blanks_is_read_once() -> None:
+    # Three parts of the line could all take the blanks: a pattern would try every way to share 100,000 of them.
+    chunks = split_document("# a #" + " " * 100_000 + "b\nText.")
+    assert chunks[0].headings[0].startswith("a #")
 
 
 def test_heading_without_text_becomes_a_chunk() -> None:

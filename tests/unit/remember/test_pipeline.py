@@ -548,11 +548,13 @@ _REPEATED = (
         "and ",
     ),
     *("my name is Bob and ", "correction: ", "call me ", "user: a\n", "> q\n", "password ", "(", '"', ":", "\n"),
+    *("1,", "$1,", "!", "## What holds on 2024-01-01 [#1", "- [#1"),
 )
 
 
 def test_long_text_is_read_in_bounded_time(manager: MemoryManager) -> None:
     long = [(part * 6_000)[:6_000] for part in _REPEATED]
+    long += [(part * 18_000)[:18_000] for part in ("1,", "## What holds on 2024-01-01 [#1")]
     # What is quoted is replaced by spaces before the rules read a text.
     quoted = ['I said "' + "word " * 12_000 + '", not 6.', "Translate to German:\n" + "word " * 2_000]
     encoded = [character * 30_000 for character in "x1X"]

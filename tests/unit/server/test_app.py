@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import re
@@ -12,6 +13,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from starlette.applications import Starlette
+from starlette.routing import Mount
+from starlette.testclient import TestClient
 
 from memoranda.server.config import ServerConfig
 from tests.fake_clock import FakeClock
@@ -94,6 +98,22 @@ class TestAccess:
         assert refused.status_code == 403
         assert "access-control-allow-origin" not in refused.headers
         assert server.send("GET", "/v1/stats", key, headers={"Origin": "http://localhost"}).status_code == 200
+
+    @pytest.mark.parametrize(
+        ("site", "mode", "status"),
+        [
+            ("cross-site", "no-cors", 403),
+            ("same-site", "no-cors", 403),
+            ("cross-site", "navigate", 200),
+            ("same-origin", "no-cors", 200),
+            ("none", "navigate", 200),
+        ],
+    )
+    def test_page_of_another_site_cannot_load_anything(
+        self, server: InProcessServer, key: str, site: str, mode: str, status: int
+    ) -> None:
+        headers = {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": mode}
+        assert server.send("GET", "/v1/stats", key, headers=headers).status_code == status
 
     def test_allowed_origin_gets_cors_headers(self, tmp_path: Path) -> None:
         with open_server(tmp_path / "b", allowed_origins=("https://app.example",)) as server:
@@ -319,6 +339,13 @@ class TestResponses:
         assert 'memoranda_requests_total{method="GET",route="/v1/memories/{memory_id}",status="404"} 1.0' in figures
         assert "123456" not in figures
 
+    def test_method_that_a_caller_makes_up_is_no_series_of_the_metrics(self, server: InProcessServer, key: str) -> None:
+        for number in range(3):
+            assert server.http.request(f"MADEUP{number}", "/healthz").status_code == 405
+        figures = server.send("GET", "/v1/metrics", key).text
+        assert 'memoranda_requests_total{method="other",route="/healthz",status="405"} 3.0' in figures
+        assert "MADEUP" not in figures
+
     def test_unexpected_error_is_logged_and_not_returned(
         self, server: InProcessServer, key: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
     ) -> None:
@@ -375,6 +402,22 @@ def test_log_line_is_json_without_secrets_or_content(
     assert key.split(".")[2] not in failure["message"]
     assert "hunter22" not in failure["message"]
     assert key.split(".")[1] in failure["message"]
+
+
+def test_openapi_document_is_made_beside_the_event_loop(
+    server: InProcessServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make = server.app.openapi
+
+    def make_in_thread() -> object:
+        with pytest.raises(RuntimeError, match="no running event loop"):
+            asyncio.get_running_loop()
+        return make()
+
+    monkeypatch.setattr(server.app, "openapi", make_in_thread)
+    assert "servers" not in server.send("GET", "/openapi.json").json()
+    mounted = TestClient(Starlette(routes=[Mount("/memory", server.app)]), base_url="http://localhost")
+    assert mounted.get("/memory/openapi.json").json()["servers"] == [{"url": "/memory"}]
 
 
 def test_openapi_document_has_examples_and_response_schemas(server: InProcessServer) -> None:

@@ -9,9 +9,8 @@ from starlette.testclient import TestClient
 
 from memoranda import ANY, MemoryManager
 from memoranda.errors import Denied, Incompatible, InvalidInput, NotFound, Unavailable
-from memoranda.server.auth import LOCAL, Authenticator
+from memoranda.server.auth import LOCAL, Authenticator, DatabaseBuckets, RateLimits
 from memoranda.server.keys import Keys, open_keys, split_key
-from memoranda.server.rate_limits import DatabaseBuckets, RateLimits
 from memoranda.server.run import create_app
 from memoranda.storage.sqlite.store import SQLiteStore, open_sqlite
 from memoranda.testing.fakes import HashEmbedder

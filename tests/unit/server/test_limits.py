@@ -16,14 +16,14 @@ from memoranda.aio.threads import FairPool
 from memoranda.errors import InvalidInput
 from memoranda.server import requests
 from memoranda.server.config import ServerConfig
-from memoranda.server.errors import RequestRejected
-from memoranda.server.limits import (
+from memoranda.server.guard import (
     check_declared_length,
     check_json_size,
     check_numbers,
     parse_json,
     read_body,
 )
+from memoranda.server.responses import RequestRejected
 from memoranda.types import JSON
 
 SMALL = ServerConfig(max_body=100, max_depth=3, max_values=5, body_timeout=0.05)
@@ -59,7 +59,7 @@ async def test_slow_body_times_out() -> None:
     assert refused.value.status == 408
 
 
-@pytest.mark.parametrize("value", [b"101", b"x", b"-1", b"9" * 30])
+@pytest.mark.parametrize("value", [b"101", b"x", b"-1", b"9" * 30, b"9" * 5_000])
 def test_too_large_or_malformed_content_length_is_refused(value: bytes) -> None:
     with pytest.raises(RequestRejected):
         check_declared_length({"headers": [(b"content-length", value)]}, 100)
@@ -235,3 +235,11 @@ def test_number_of_very_many_digits_is_rejected_before_it_is_parsed() -> None:
         check_numbers(b'{"a": [1, ' + digits + b"]}")
     assert refused.value.status == 413
     check_numbers(b'{"a": "' + digits + b'", "b": "\\"' + digits + b'", "c": ' + digits[:400] + b"}")
+
+
+@pytest.mark.parametrize("end", [b"7" * 401, b"[{" * 200 + b"\\", b"7" * 401 + b"[{" * 200 + b"\\"])
+async def test_string_without_an_end_is_read_once(end: bytes) -> None:
+    # If the search began again at each quote in it, these four million would take hours.
+    with pytest.raises(RequestRejected) as refused:
+        await _parse(b'"' + b'\\"' * 3_900_000 + end, ServerConfig())
+    assert refused.value.status == 400

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from memoranda.server.auth import Buckets, DatabaseBuckets, Grant, RateLimits
 from memoranda.server.keys import ApiKey
-from memoranda.server.rate_limits import Buckets, DatabaseBuckets, Grant, RateLimits
 from memoranda.storage import open_store
 from memoranda.storage.base import Store
 from tests.fake_clock import FakeClock

@@ -73,8 +73,9 @@ def test_database_of_another_program_is_refused(tmp_path: Path) -> None:
         open_sqlite(tmp_path / "a.db")
 
 
-def test_temporary_database_is_deleted_at_close() -> None:
-    store = open_sqlite("sqlite://")
+@pytest.mark.parametrize("url", ["sqlite://", "sqlite:///:memory:", ":memory:"])
+def test_temporary_database_is_deleted_at_close(url: str) -> None:
+    store = open_sqlite(url)
     assert store.path.exists()
     store.close()
     assert not store.path.parent.exists()

@@ -1,4 +1,4 @@
-"""The dashboard: its files, signing in with a key, and what its pages read beyond the routes under `/v1`."""
+"""The dashboard and the page of the API: their files, which are in the package, and what the dashboard asks for."""
 
 from __future__ import annotations
 
@@ -69,11 +69,14 @@ _MEDIA_TYPES: Final = {
     ".svg": "image/svg+xml",
 }
 _POLL_SECONDS: Final = 1.0
+_MAX_STREAMS: Final = 50
+"""Streams of events that a key may have open in one process: each asks the database every second."""
 _CHECK_EVERY: Final = 10
 """Polls after which a stream checks again that its key is valid."""
 _R = TypeVar("_R")
 
 routes = APIRouter(include_in_schema=False, route_class=JsonRoute)
+DOCS_PATHS: Final = frozenset({"/docs", "/docs/page.js", "/docs/page.css"})
 
 
 class LoginRequest(RequestModel):
@@ -285,8 +288,23 @@ async def load_demo(caller: Writer) -> CountResponse:
 @routes.get(EVENTS)
 async def stream_events(query: Annotated[EventsQuery, Query()], caller: Reader, request: Request) -> Response:
     """Stream what changes, as server-sent events: memories as they are written, and the open sessions."""
+    if caller.services.streams[caller.principal.key_id] >= _MAX_STREAMS:
+        raise Unavailable(f"this key has {_MAX_STREAMS} streams open: close one", retry_after=_POLL_SECONDS, status=429)
     insight = await caller.services.get_insight(caller.principal.tenant)
-    return StreamingResponse(_events(caller, insight, _scope(caller, query), request), media_type="text/event-stream")
+    return StreamingResponse(_counted(caller, insight, _scope(caller, query), request), media_type="text/event-stream")
+
+
+async def _counted(caller: Caller, insight: Insight, scope: Scope, request: Request) -> AsyncIterator[str]:
+    """Stream the events, and count the stream as one of its key while it is open."""
+    streams, key_id = caller.services.streams, caller.principal.key_id
+    streams[key_id] += 1
+    try:
+        async for event in _events(caller, insight, scope, request):
+            yield event
+    finally:
+        streams[key_id] -= 1
+        if not streams[key_id]:
+            del streams[key_id]
 
 
 async def _events(caller: Caller, insight: Insight, scope: Scope, request: Request) -> AsyncIterator[str]:
@@ -400,3 +418,35 @@ def _read(name: str) -> tuple[bytes, str]:
         raise NotFound("the dashboard has no such file")
     content = files("memoranda.dashboard").joinpath("static", *name.split("/")).read_bytes()
     return content, f'"{sha256(content).hexdigest()[:20]}"'
+
+
+@routes.get("/openapi.json")
+async def get_openapi(request: Request) -> Response:
+    """Return the description of all routes. It is made once, in a thread: that takes about a second."""
+    document = await in_thread(request.app.openapi)
+    mounted_at = request.scope.get("root_path", "").rstrip("/")
+    return _json({**document, "servers": [{"url": mounted_at}]} if mounted_at else document)
+
+
+@routes.get("/docs")
+async def get_docs_page() -> Response:
+    return _respond_docs("page.html", "text/html")
+
+
+@routes.get("/docs/page.js")
+async def get_docs_script() -> Response:
+    return _respond_docs("page.js", "text/javascript")
+
+
+@routes.get("/docs/page.css")
+async def get_docs_style() -> Response:
+    return _respond_docs("page.css", "text/css")
+
+
+def _respond_docs(name: str, media_type: str) -> Response:
+    return Response(_read_docs(name), media_type=media_type, headers={"Content-Security-Policy": _POLICY})
+
+
+@lru_cache
+def _read_docs(name: str) -> str:
+    return files("memoranda.server").joinpath("docs", name).read_text(encoding="utf-8")

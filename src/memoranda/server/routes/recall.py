@@ -1,22 +1,32 @@
-"""Remember and recall."""
+"""Questions, and what is known: recall, facts, where sources disagree, and the history of a slot."""
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from fastapi import Query
+
+from memoranda.results.facts import Fact, FactConflict
+from memoranda.results.maintenance import History
 from memoranda.results.recall import Replay, WhyNot
 from memoranda.server.access import Reader, Writer, create_router
 from memoranda.server.requests import (
     ContextRequest,
+    FactsQuery,
+    PageQuery,
     RecallRequest,
     RememberRequest,
     ReplayRequest,
     SearchRequest,
     SearchSimilarRequest,
+    SlotQuery,
     WhyNotRequest,
 )
 from memoranda.server.responses import ContextResponse
 from memoranda.types import Hit, Outcome, Recall
 
 routes = create_router("recall")
+fact_routes = create_router("facts")
 
 
 @routes.post("/remember")
@@ -74,3 +84,21 @@ async def search(request: SearchRequest, caller: Reader) -> list[Hit]:
 async def search_similar(request: SearchSimilarRequest, caller: Reader) -> list[Hit]:
     """Return an agent's memories that match a question, best first."""
     return await caller.memory.search_similar(**request.arguments())
+
+
+@fact_routes.get("/facts")
+async def facts(query: Annotated[FactsQuery, Query()], caller: Reader) -> list[Fact]:
+    """Return the current value of each slot, since when, who said it, and what it replaced."""
+    return await caller.memory.facts(**query.arguments(), **caller.read_scope(query))
+
+
+@fact_routes.get("/conflicts")
+async def conflicts(query: Annotated[PageQuery, Query()], caller: Reader) -> list[FactConflict]:
+    """Return where sources disagree, and what each of them says, the most trusted one first."""
+    return await caller.memory.conflicts(**query.arguments(), **caller.read_scope(query))
+
+
+@fact_routes.get("/history")
+async def slot_history(query: Annotated[SlotQuery, Query()], caller: Reader) -> History:
+    """Return every value that a slot ever had, and the history of the memory that holds its current value."""
+    return await caller.memory.history(query.slot, **caller.read_scope(query))

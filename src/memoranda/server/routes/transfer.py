@@ -20,8 +20,8 @@ from memoranda.results.transfer import ImportReport
 from memoranda.security.encryption import EncryptionKey, make_key, open_encrypted, random_key
 from memoranda.server.access import Caller, Reader, Writer, create_router
 from memoranda.server.config import ServerConfig
-from memoranda.server.errors import RequestRejected
 from memoranda.server.requests import ScopeQuery
+from memoranda.server.responses import RequestRejected
 
 routes = create_router("transfer")
 MEDIA_TYPE = "application/x-ndjson"

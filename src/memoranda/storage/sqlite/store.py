@@ -346,7 +346,7 @@ def open_sqlite(
     clock: Clock = utc_now,
     key: EncryptionKey | None = None,
 ) -> SQLiteStore:
-    """Open `sqlite:///file.db` or a path; `sqlite://` is a private file that is deleted at `close()`."""
+    """Open `sqlite:///file.db` or a path; `sqlite://` or `:memory:` is a private file, deleted at `close()`."""
     path = url if isinstance(url, Path) else path_from_url(url)
     if path is not None:
         return SQLiteStore(path, driver=driver, durability=durability, clock=clock, key=key)
@@ -362,7 +362,7 @@ def path_from_url(url: str) -> Path | None:
     if "://" not in url:
         if url.startswith(("sqlite:", "file:")):
             raise InvalidInput(f"{url!r} is not a database URL: {_EXAMPLE}")
-        return Path(url)
+        return None if url == ":memory:" else Path(url)
     try:
         parsed = make_url(url)
     except (ArgumentError, ValueError) as error:  # a port that is no number is a ValueError

@@ -10,9 +10,11 @@ import pytest
 from memoranda import MemoryManager
 from memoranda.embedding.vectors import start_generation
 from memoranda.errors import Incompatible
+from memoranda.storage.base import PartitionKey
 from memoranda.storage.sqlite.store import SQLiteStore, open_sqlite
 from memoranda.storage.write import MemoryWrite
 from memoranda.testing.fakes import HashEmbedder, Samples, VectorSpace
+from memoranda.types import ANY
 from tests.driver import sqlite3
 
 DAMAGE = {
@@ -20,6 +22,10 @@ DAMAGE = {
     "without a vector": "DELETE FROM vectors WHERE memory_id = 2",
     "of the wrong size": "UPDATE vectors SET data = x'00' WHERE memory_id = 2",
     "change log": "DELETE FROM changes WHERE memory_id = 2",
+    "numbers missing from the change log": "DELETE FROM changes WHERE seq = 5",
+    "numbers missing from the change log, by the last one before them: 0": "DELETE FROM changes WHERE seq = 1",
+    "another owner than their memory": "UPDATE changes SET user = 'mallory' WHERE seq = 3",
+    "not one of them in use": "UPDATE generations SET active = 0",
     "not counted": "DELETE FROM counters WHERE kind = 'type'",
     "points to a missing row": "DELETE FROM memories WHERE id = 2",
 }
@@ -124,3 +130,17 @@ def test_repaired_counts_are_no_longer_reported(store: SQLiteStore) -> None:
     again.repair()
     assert again.status().problems == ()
     again.close()
+
+
+def test_change_log_with_gaps_is_filled_and_makes_indexes_read_all_memories_again(store: SQLiteStore) -> None:
+    head = store.head()
+    with closing(sqlite3.connect(store.path)) as raw, raw:
+        raw.execute("DELETE FROM changes WHERE seq = 2")
+        raw.execute("UPDATE changes SET tenant = 'other' WHERE seq = 3")
+        tenants = {row[0] for row in raw.execute("SELECT tenant FROM memories")}
+    assert store.check() != []
+    done = store.repair()
+    assert any("1 numbers of the change log filled" in each for each in done)
+    assert store.check() == []
+    changed = [id for tenant in tenants for id in store.changed(PartitionKey(tenant, ANY), head).tolist()]
+    assert sorted(changed) == [1, 2, 3, 4, 5]

@@ -1,4 +1,4 @@
-"""Sessions: the shared messages, values and records of the agents of one workflow."""
+"""What workflows share: sessions, values under a key, the audit trail and shared knowledge."""
 
 from __future__ import annotations
 
@@ -7,24 +7,43 @@ from typing import Annotated
 from fastapi import Path, Query
 
 from memoranda.results.maintenance import NameActivity
-from memoranda.results.workflows import SessionMessage, SessionSummary
-from memoranda.server.access import Reader, Writer, create_router
+from memoranda.results.workflows import (
+    Document,
+    ExecutionPage,
+    ExecutionStats,
+    KnowledgeReport,
+    KnowledgeSource,
+    SessionMessage,
+    SessionSummary,
+    VerificationReport,
+)
+from memoranda.server.access import Admin, Reader, Writer, create_router
 from memoranda.server.requests import (
+    AddKnowledgeRequest,
     ClearSessionRequest,
+    DeleteValueRequest,
     EndedSessionsQuery,
+    ExecutionRecordsQuery,
     ExecutionRequest,
+    ExecutionStatsQuery,
     HistoryQuery,
     NamesQuery,
     OpenSessionRequest,
+    RemoveKnowledgeRequest,
     SaveValueRequest,
     SessionHistoryQuery,
     SessionMessageRequest,
+    SourcesQuery,
     ValueQuery,
+    VerifyQuery,
 )
 from memoranda.server.responses import CountResponse, OpenedSession, RecordId, ValueResponse
 
 routes = create_router("sessions")
 SessionId = Annotated[str, Path(pattern="^[0-9a-f]{1,64}$", description="The id that `POST /sessions` returned")]
+value_routes = create_router("values")
+execution_routes = create_router("executions")
+knowledge_routes = create_router("knowledge")
 
 
 @routes.post("/sessions", status_code=201)
@@ -109,3 +128,68 @@ async def save_session_execution(session_id: SessionId, request: ExecutionReques
     """Append a record to the audit trail, with this workflow and session."""
     async with caller.services.sessions.use(caller.principal.tenant, caller.memory, session_id) as session:
         return RecordId(await session.save_execution_record(request.agent_id, request.record))
+
+
+@value_routes.put("/values")
+async def save_value(request: SaveValueRequest, caller: Writer) -> CountResponse:
+    """Store a value: short-term until it expires, long-term permanently."""
+    return CountResponse(int(await caller.memory.save(**request.arguments())))
+
+
+@value_routes.post("/values/delete")
+async def delete_value(request: DeleteValueRequest, caller: Writer) -> CountResponse:
+    """Delete a value; the count is 0 when there was none."""
+    return CountResponse(int(await caller.memory.delete_value(**request.arguments())))
+
+
+@value_routes.get("/values")
+async def retrieve_value(query: Annotated[ValueQuery, Query()], caller: Reader) -> ValueResponse:
+    """Return a value; null when there is none."""
+    return ValueResponse(await caller.memory.retrieve(**query.arguments()))
+
+
+@execution_routes.post("/executions", status_code=201)
+async def save_execution(request: ExecutionRequest, caller: Writer) -> RecordId:
+    """Append a record, with its secrets redacted."""
+    return RecordId(await caller.memory.save_execution_record(request.agent_id, request.record))
+
+
+@execution_routes.get("/executions")
+async def list_executions(query: Annotated[ExecutionRecordsQuery, Query()], caller: Reader) -> ExecutionPage:
+    """Return the matching records, newest first, and the cursor of the next page."""
+    return await caller.memory.get_execution_records(session=query.session, **query.arguments())
+
+
+@execution_routes.get("/executions/stats")
+async def get_execution_stats(query: Annotated[ExecutionStatsQuery, Query()], caller: Reader) -> ExecutionStats:
+    """Return how many executions there were, how they ended, and how long they took."""
+    return await caller.memory.get_execution_stats(session=query.session, **query.arguments())
+
+
+@execution_routes.get("/executions/verify")
+async def verify_executions(query: Annotated[VerifyQuery, Query()], caller: Reader) -> VerificationReport:
+    """Check that every record is present, unchanged and in order."""
+    return await caller.memory.verify_executions(query.head)
+
+
+@knowledge_routes.post("/knowledge")
+async def add_documents(request: AddKnowledgeRequest, caller: Admin) -> list[KnowledgeReport]:
+    """Add documents; a document whose source exists already replaces it."""
+    return await caller.memory.add_knowledge(
+        [
+            Document(item.text, item.source, item.version, item.metadata or {}, item.markdown)
+            for item in request.documents
+        ]
+    )
+
+
+@knowledge_routes.get("/knowledge")
+async def list_documents(query: Annotated[SourcesQuery, Query()], caller: Reader) -> list[KnowledgeSource]:
+    """Return the shared documents by name."""
+    return await caller.memory.get_knowledge_sources(query.limit, query.offset)
+
+
+@knowledge_routes.post("/knowledge/remove")
+async def remove_document(request: RemoveKnowledgeRequest, caller: Admin) -> CountResponse:
+    """Remove a document; return how many chunks it had."""
+    return CountResponse(await caller.memory.remove_knowledge(request.source))

@@ -1,4 +1,4 @@
-"""Upkeep: cleaning up, consolidating and forgetting."""
+"""Upkeep and forgetting, and the status of the server and of a tenant's memory."""
 
 from __future__ import annotations
 
@@ -7,25 +7,31 @@ from dataclasses import fields
 from datetime import timedelta
 from typing import Annotated
 
-from fastapi import Query
+from fastapi import APIRouter, Query
+from starlette.requests import Request
+from starlette.responses import Response
 
 from memoranda.errors import InvalidInput
 from memoranda.maintenance.base import UpkeepSettings
 from memoranda.records import build
-from memoranda.results.maintenance import CleanupReport, UpkeepReport
+from memoranda.results.maintenance import CleanupReport, Health, NameActivity, Stats, UpkeepReport, UserActivity
 from memoranda.results.receipts import ForgetReceipt
-from memoranda.server.access import Reader, Writer, create_router
+from memoranda.server.access import Admin, Reader, ServerAdmin, Writer, create_router
+from memoranda.server.observability import METRICS_CONTENT_TYPE, Metrics
 from memoranda.server.requests import (
     CleanupRequest,
     ForgetRequest,
     Name,
     NamesQuery,
     UpkeepRequest,
+    UsersQuery,
     VerifyReceiptRequest,
 )
-from memoranda.server.responses import Verified
+from memoranda.server.responses import JsonRoute, ServerStatus, Verified
 
 routes = create_router("upkeep")
+status_routes = create_router("status")
+open_routes = APIRouter(tags=["status"], route_class=JsonRoute)
 
 
 @routes.post("/upkeep")
@@ -88,3 +94,40 @@ def _parse_settings(values: dict[str, float | bool]) -> UpkeepSettings:
         for name, value in values.items()
     }
     return UpkeepSettings(**parsed)  # type: ignore[arg-type]  # it validates every field
+
+
+@open_routes.get("/healthz")
+async def get_status() -> ServerStatus:
+    """Return that the server answers; needs no key."""
+    return ServerStatus("ok")
+
+
+@status_routes.get("/stats")
+async def get_stats(caller: Reader) -> Stats:
+    """Return counts of what the tenant has stored."""
+    return await caller.memory.get_stats()
+
+
+@status_routes.get("/users")
+async def list_users(query: Annotated[UsersQuery, Query()], caller: Admin) -> list[UserActivity]:
+    """Return who has memories and how many, in the order of their names."""
+    return await caller.memory.users(query.limit, query.offset)
+
+
+@status_routes.get("/agents")
+async def list_agents(query: Annotated[NamesQuery, Query()], caller: Reader) -> list[NameActivity]:
+    """Return the agents that have memories and how many, in the order of their names."""
+    return await caller.memory.agents(query.limit, query.offset, user=caller.read_user(query))
+
+
+@status_routes.get("/health")
+async def get_health(caller: ServerAdmin) -> Health:
+    """Return whether every component works, and which ones are in use."""
+    return await caller.memory.health()
+
+
+@status_routes.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
+async def get_metrics(_: ServerAdmin, request: Request) -> Response:
+    """Return metrics for Prometheus."""
+    metrics: Metrics = request.app.state.metrics
+    return Response(metrics.to_text(), media_type=METRICS_CONTENT_TYPE)
