@@ -17,6 +17,7 @@ from memoranda.errors import Incompatible, InvalidInput, InvalidType
 from memoranda.records import Record
 from memoranda.text.checks import check_unicode, clean_text
 from memoranda.types import (
+    EVERYTHING,
     JSON,
     AnyUser,
     Clock,
@@ -284,6 +285,8 @@ def check_texts(values: object, name: str) -> list[str]:
 
 def make_filter(where: Mapping[str, Any] | None, types: object = None) -> Filter:
     """Return a `Filter` from the `where` argument of a call; an unknown key is an error."""
+    if where is None and types is None:
+        return EVERYTHING
     filters = dict(check_mapping(where, "where"))
     if unknown := sorted(map(repr, set(filters) - set(_FILTERS))):
         raise InvalidInput(f"unknown filter {', '.join(unknown)}: use {', '.join(_FILTERS)}")

@@ -51,6 +51,8 @@ class EmbedderIdentity:
     """The sha256 of the weights, where there are weights."""
     baseline: float = field(default=0.0, compare=False)
     """The usual cosine of a question and a text that has nothing to do with it."""
+    texts_baseline: float | None = field(default=None, compare=False)
+    """The same for two texts, where it differs."""
 
     def __str__(self) -> str:
         return f"{self.provider}:{self.model} ({self.dimension} dimensions)"
@@ -157,10 +159,11 @@ class ModelSpec:
     prefixes: Mapping[InputKind, str] = field(default_factory=dict)
     """The text to put in front of each kind of input."""
     baseline: float = 0.0
+    texts_baseline: float | None = None
 
     @property
     def identity(self) -> EmbedderIdentity:
-        return EmbedderIdentity("onnx", self.name, self.dimension, self.sha256, self.baseline)
+        return EmbedderIdentity("onnx", self.name, self.dimension, self.sha256, self.baseline, self.texts_baseline)
 
 
 def check_input_texts(texts: Sequence[str]) -> list[str]:

@@ -132,8 +132,11 @@ class FAISSIndex:
         """Return the exact cosine of each id, -1 for unknown ids; of all, in the order of `.ids`, when None."""
         unit_query = validate_query(query, self._dimension)
         positions = self._rows.table.find(self.ids if ids is None else validate_ids(ids))
+        known = positions >= 0
+        if known.all():
+            return self._rows.scores(unit_query, positions)
         cosines = np.full(len(positions), -1.0, dtype=np.float32)
-        cosines[positions >= 0] = self._rows.scores(unit_query, positions[positions >= 0])
+        cosines[known] = self._rows.scores(unit_query, positions[known])
         return cosines
 
     def grow(self, rows: int | None = None) -> int:

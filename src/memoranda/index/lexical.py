@@ -22,6 +22,7 @@ B = 0.4
 _MAX_REMOVED = 0.25  # share of removed texts above which the lists are compacted
 _MIN_COMPACTED = 64  # texts; fewer are never compacted
 _TERM_BYTES = 200  # a term, its dict slot and its array
+_NONE = np.empty(0, dtype=np.int64)
 
 
 class Postings:
@@ -53,7 +54,11 @@ class Postings:
     @property
     def nbytes(self) -> int:
         """The approximate memory that this takes."""
-        return self._row_bytes + self._cached_bytes + _TERM_BYTES * len(self._occurrences) + 5 * self._total
+        return self._text_bytes + self._cached_bytes
+
+    @property
+    def _text_bytes(self) -> int:
+        return self._row_bytes + _TERM_BYTES * len(self._occurrences) + 5 * self._total
 
     @property
     def _row_bytes(self) -> int:
@@ -172,26 +177,32 @@ class Postings:
 
     def _counts(self, term: str, visible: NDArray[np.bool_] | None = None) -> tuple[IntArray, IntArray]:
         """Return the numbers of the texts that hold the term, or one of its alternatives, and how often each does."""
-        found = [list for each in term.split(OR) if (list := self._occurrences.get(each)) is not None]
-        if not found:
-            return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
         cached = self._counts_cache.get(term)
         if cached is None:
-            # A copy: an array cannot grow while a view of it exists.
-            numbers = np.concatenate([np.frombuffer(each, dtype=np.intc).astype(np.int64) for each in found])
-            cached = self._cache(term, _count_runs(numbers if len(found) == 1 else np.sort(numbers)))
+            cached = self._cache(term, self._count_texts(term))
+        if visible is None and len(self._numbers) == self._size:
+            return cached
         numbers, counts = cached
-        if visible is None and len(self) == self._size:
-            return numbers, counts
         kept = (self._live if visible is None else visible)[numbers]
         return numbers[kept], counts[kept]
 
+    def _count_texts(self, term: str) -> tuple[IntArray, IntArray]:
+        found = [list for each in term.split(OR) if (list := self._occurrences.get(each)) is not None]
+        if not found:
+            return _NONE, _NONE
+        # Copies: an array cannot grow while a view of it exists.
+        lists = [np.frombuffer(each, dtype=np.intc).astype(np.int64) for each in found]
+        return _count_runs(lists[0] if len(lists) == 1 else np.sort(np.concatenate(lists)))
+
     def _cache(self, term: str, counts: tuple[IntArray, IntArray]) -> tuple[IntArray, IntArray]:
-        if self._cached_bytes > self._row_bytes:  # so that many questions do not take more memory than the texts
+        if self._cached_bytes > self._text_bytes:  # so that many questions do not take more memory than the texts
             self._clear_cache()
         self._counts_cache[term] = counts
-        self._cached_bytes += counts[0].nbytes + counts[1].nbytes
+        self._cached_bytes += _cache_bytes(counts)
         return counts
+
+    def _uncache(self, term: str) -> None:
+        self._cached_bytes -= _cache_bytes(self._counts_cache.pop(term))
 
     def _clear_cache(self) -> None:
         self._counts_cache.clear()
@@ -226,6 +237,10 @@ class Postings:
         self._numbers = {id: number for number, id in enumerate(self._ids.tolist())}
 
 
+def _cache_bytes(counts: tuple[IntArray, IntArray]) -> int:
+    return _TERM_BYTES + counts[0].nbytes + counts[1].nbytes
+
+
 def _idf(frequency: int, count: int) -> float:
     return log(1 + (count - frequency + 0.5) / (frequency + 0.5))
 
@@ -235,5 +250,5 @@ def _count_runs(numbers: IntArray) -> tuple[IntArray, IntArray]:
     new = numbers[1:] != numbers[:-1]
     if new.all():
         return numbers, np.ones(len(numbers), dtype=np.int64)
-    starts = np.concatenate(([0], np.flatnonzero(new) + 1))
-    return numbers[starts], np.diff(starts, append=len(numbers))
+    ends = np.append(np.flatnonzero(new) + 1, len(numbers))
+    return numbers[ends - 1], np.diff(ends, prepend=0)

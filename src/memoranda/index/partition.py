@@ -54,6 +54,8 @@ class Timeline:
     by_id: IntArray
     dialogue: FloatArray
     """0…1 per memory: how much people take turns in its session."""
+    all_positions: IntArray
+    """0, 1, 2, …"""
 
     def positions(self, ids: IntArray) -> IntArray:
         """Return the position of each id in the timeline, -1 for unknown ids."""
@@ -122,7 +124,14 @@ class Partition:
         self._agents: dict[str, int] = {}
         self._sessions: dict[str, int] = {}
         self._speakers: dict[str, int] = {}
+        self._changed()
+
+    def _changed(self) -> None:
+        """Forget what was derived from the rows."""
         self._timeline: Timeline | None = None
+        self._speaker_names: tuple[str, ...] | None = None
+        self._languages: tuple[str, ...] | None = None
+        self._first_end: float | None = None
 
     def __len__(self) -> int:
         return len(self._table)
@@ -141,15 +150,19 @@ class Partition:
     @property
     def speakers(self) -> tuple[str, ...]:
         """The names of everybody who said something, sorted."""
-        spoken = self._columns[: self._table.size]["speaker"][self._table.live]
-        counts = np.bincount(spoken - UNNAMED, minlength=len(self._speakers) + 1)[1:]
-        return tuple(sorted(name for name, code in self._speakers.items() if counts[code]))
+        if self._speaker_names is None:
+            spoken = self._columns[: self._table.size]["speaker"][self._table.live]
+            counts = np.bincount(spoken - UNNAMED, minlength=len(self._speakers) + 1)[1:]
+            self._speaker_names = tuple(sorted(name for name, code in self._speakers.items() if counts[code]))
+        return self._speaker_names
 
     @property
     def languages(self) -> tuple[str, ...]:
         """The languages of the texts, except English."""
-        keys = [LANGUAGE_KEY + language for language in (*ALGORITHMS, *UNSPACED)]
-        return tuple(key.removeprefix(LANGUAGE_KEY) for key in self.postings.held(keys))
+        if self._languages is None:
+            keys = [LANGUAGE_KEY + language for language in (*ALGORITHMS, *UNSPACED)]
+            self._languages = tuple(key.removeprefix(LANGUAGE_KEY) for key in self.postings.held(keys))
+        return self._languages
 
     def open_index(self, dimension: int) -> PartitionVectors:
         """Open the vectors in another engine, if there is one; else create an index in memory."""
@@ -170,7 +183,7 @@ class Partition:
         self._columns = grow_array(self._columns, self._table.size)
         self._columns[positions] = np.array([self._encode(row) for row in new_rows], dtype=_ROW)
         self._drop_unused_names()
-        self._timeline = None
+        self._changed()
 
     def remove(self, ids: IntArray) -> None:
         """Remove the known ones of these ids."""
@@ -180,7 +193,7 @@ class Partition:
             self.index.remove(ids)
         if self._table.size > 2 * len(self) + 64:
             self._columns = self._columns[self._table.compact()]
-        self._timeline = None
+        self._changed()
 
     def remove_orphan_vectors(self) -> None:
         """Remove the vectors of ids that have no row."""
@@ -207,6 +220,8 @@ class Partition:
             as_of: The time that the question asks about, in seconds; None for `now`.
             known_at: The time up to which the store counts, in seconds; None for `now`.
         """
+        if agent is None and session is None and as_of is None and known_at is None and now < self._find_first_end():
+            return None
         columns, allowed = self._columns[: self._table.size], self._table.live.copy()
         if agent is not None:
             allowed &= columns["agent"] == self._agents.get(agent, _UNKNOWN)
@@ -221,6 +236,14 @@ class Partition:
         if as_of is not None:
             allowed &= columns["true_from"] <= as_of
         return None if np.count_nonzero(allowed) == len(self) else np.sort(self._table.ids[allowed])
+
+    def _find_first_end(self) -> float:
+        """Return when the first memory expires or ends; infinity when none does."""
+        if self._first_end is None:
+            columns = self._columns[self._table.positions()]
+            ends = np.minimum(columns["expires_at"], columns["valid_to"])
+            self._first_end = float(ends.min(initial=np.inf))
+        return self._first_end
 
     def said_by(self, speaker: str | None) -> IntArray:
         """Return the ids of what this speaker said, ascending; of memories without a speaker when None."""
@@ -245,7 +268,8 @@ class Partition:
             machines = [self._speakers.get(role, _UNKNOWN) for role in _MACHINE_ROLES]
             dialogue = dialogue_shares(sessions[order], columns["speaker"][order], machines)
             by_id = np.argsort(ids[order], kind="stable")
-            self._timeline = Timeline(ids[order], sessions[order], times, by_id, dialogue)
+            all_positions = np.arange(len(ids), dtype=np.int64)
+            self._timeline = Timeline(ids[order], sessions[order], times, by_id, dialogue, all_positions)
         return self._timeline
 
     def _session_numbers(self) -> IntArray:

@@ -50,8 +50,8 @@ class StoredPostings(Postings):
         self._order: IntArray | None = None
 
     @property
-    def nbytes(self) -> int:
-        return self._row_bytes + self._cached_bytes
+    def _text_bytes(self) -> int:
+        return self._row_bytes
 
     def contains(self, term: str) -> bool:
         return len(self._counts(term)[0]) > 0
@@ -65,7 +65,7 @@ class StoredPostings(Postings):
         self._append(ids, [len(terms) for terms in texts])
         new = {term for terms in texts for term in terms}
         for term in [term for term in self._counts_cache if not new.isdisjoint(term.split(OR))]:
-            self._cached_bytes -= sum(each.nbytes for each in self._counts_cache.pop(term))
+            self._uncache(term)
 
     def remove(self, ids: Iterable[int]) -> int:
         self._order = None

@@ -17,6 +17,7 @@ from memoranda.types import FloatArray, IntArray
 _ROUNDING_ERROR = 1e-5
 # Copying single rows costs about this many times more than reading all of them in place.
 _GATHER_COST = 3
+_ONE_ID = np.zeros(1, dtype=np.int64)
 
 
 def load_faiss() -> Any:
@@ -123,7 +124,7 @@ def validate_query(query: ArrayLike, dimension: int) -> FloatArray:
     row = np.asarray(query)
     if row.shape != (dimension,):
         raise InvalidInput(f"query must be one vector of {dimension} dimensions, not of shape {row.shape}")
-    _, rows = validate_vectors(np.zeros(1, dtype=np.int64), row[None], dimension)
+    _, rows = validate_vectors(_ONE_ID, row[None], dimension)
     return rows.reshape(dimension)
 
 
@@ -138,7 +139,7 @@ def _unit(rows: FloatArray) -> FloatArray:
     lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64))
     # A vector of zeros has no direction: it is kept as it is, equally far from every query.
     scale = (np.abs(lengths - 1.0) > 1e-3) & (lengths > 0)
-    if scale.any():
+    if np.count_nonzero(scale):
         rows[scale] = rows[scale] / lengths[scale, None]
     return rows
 
@@ -206,7 +207,8 @@ class IdTable:
     def find(self, ids: IntArray) -> IntArray:
         """Return the position of each id, -1 for unknown ids."""
         found = self._locate(ids)
-        found[found >= 0] = np.where(self.live[found[found >= 0]], found[found >= 0], -1)
+        if self._count < self._size:
+            found[found >= 0] = np.where(self.live[found[found >= 0]], found[found >= 0], -1)
         return found
 
     def claim(self, ids: IntArray) -> IntArray:

@@ -175,10 +175,9 @@ def select_candidates(
 
 
 def _all_of(timeline: Timeline) -> CandidateSet:
-    positions = np.arange(len(timeline.ids), dtype=np.int64)
     return CandidateSet(
         timeline.ids,
-        positions,
+        timeline.all_positions,
         timeline.sessions,
         timeline.times,
         timeline.by_id,
@@ -315,7 +314,8 @@ def combine_arms(arms: Sequence[Arm]) -> FloatArray:
     """Return the weighted sum of the arms per candidate; a single arm counts fully."""
     weights = {"dense": DENSE_WEIGHT, "lexical": LEXICAL_WEIGHT}
     total = sum(weights[arm.name] for arm in arms)
-    mixed: FloatArray = np.sum([weights[arm.name] / total * arm.scores for arm in arms], axis=0, dtype=np.float32)
+    first, *others = (weights[arm.name] / total * arm.scores for arm in arms)
+    mixed: FloatArray = sum(others, first).astype(np.float32, copy=False)
     return mixed
 
 

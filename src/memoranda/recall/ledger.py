@@ -2,7 +2,8 @@
 
 The answer is stored, not computed again: between two computations the model, the index or the rules may change, and a
 repetition has to be exact. Its memories are stored as they were, once for each state. A recall only appends to a list;
-a thread writes the list every few dozen recalls. A crash loses what was not yet written, at most a minute of it.
+every few dozen recalls a thread writes the list, once no recall is asked for a moment. A crash loses what was not yet
+written, at most a minute of it.
 
 `AccessCounter` counts which memories were returned.
 """
@@ -19,6 +20,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import datetime, timedelta
+from functools import cache
 from hashlib import blake2b
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, get_type_hints
@@ -47,11 +49,17 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 _WRITE_INTERVAL: Final = timedelta(minutes=1)
 _BATCH: Final = 64
+_LONGEST_WAIT: Final = 10.0
+"""Seconds for which recalls wait for such a moment at most."""
 _REFERENCE: Final = "$memory"
 """The key that stands for a memory inside an answer; its value is the position among the stored states."""
 _MEMORY_FIELDS: Final = tuple(spec.name for spec in fields(Memory))
 _fixed_fields: Final = attrgetter(*(name for name in _MEMORY_FIELDS if name not in ("metadata", "notes", "value")))
 _MAX_DIGESTS: Final = 2_000
+_IDLE: Final = 0.02
+"""Seconds without a recall after which the background thread writes: it would slow down the recalls beside it."""
+_MAX_WAITING: Final = 512
+"""Recalls that wait for such a moment at most; then they are written beside others."""
 _PAUSE: Final = 0.0002
 """Seconds after every few entries in the background, in which a recall gets the interpreter at once."""
 _SLICE: Final = 8
@@ -104,6 +112,8 @@ class RecallLedger:
         self._writing = threading.Lock()
         self._pending: list[_Entry] = []
         self._writer: threading.Thread | None = None
+        self._hurry = threading.Event()
+        """Set when somebody waits for the recalls to be written."""
         self._states = _States()
 
     def before_fork(self) -> None:
@@ -125,21 +135,37 @@ class RecallLedger:
             self._pending.append(entry)
             due = len(self._pending) >= _BATCH or entry.asked_at - self._pending[0].asked_at >= _WRITE_INTERVAL
             if due and (self._writer is None or not self._writer.is_alive()):
-                self._writer = threading.Thread(target=self.write, args=(_PAUSE,), name="memoranda-recall-ledger")
+                self._writer = threading.Thread(target=self._write_when_idle, name="memoranda-recall-ledger")
                 self._writer.start()
         return recall
 
-    def write(self, pause: float = 0.0) -> None:
+    def _write_when_idle(self) -> None:
+        """Write the recalls so far once none was added for a moment, or they are many, or old, or awaited."""
+        started, waiting = time.monotonic(), 0
+        while waiting < len(self._pending) < _MAX_WAITING and time.monotonic() - started < _LONGEST_WAIT:
+            waiting = len(self._pending)
+            if self._hurry.wait(_IDLE):
+                break
+        self._write(_PAUSE)
+
+    def write(self) -> None:
         """Write the recalls so far; drop them with a warning when the store cannot be written."""
+        self._hurry.set()
+        try:
+            self._write()
+        finally:
+            self._hurry.clear()
+
+    def _write(self, pause: float = 0.0) -> None:
         with self._writing:
             with self._lock:
                 entries, self._pending = self._pending, []
             if not entries:
                 return
             self._states.start_batch()
-            rows: list[LedgerRow] = []
+            mask, rows = cache(self._mask), list[LedgerRow]()  # most recalls of a batch have the same parameters
             for entry in entries:
-                rows.append(_to_row(entry, self._states, self._mask))
+                rows.append(_to_row(entry, self._states, mask))
                 if pause and len(rows) % _SLICE == 0:
                     time.sleep(pause)
             try:
@@ -184,7 +210,7 @@ def _to_row(entry: _Entry, states: _States, mask: Callable[[str], str]) -> Ledge
         # Its terms would hold the secret that is masked in the question.
         "explanation": recall.explanation if query == recall.query else None,
     }
-    text = json.dumps(answer, default=to_plain, ensure_ascii=False, separators=(",", ":"))
+    text = json.JSONEncoder(default=to_plain, **_COMPACT).encode(answer)
     return LedgerRow(
         recall.id,
         entry.scope,
@@ -220,27 +246,31 @@ class _States:
     def __init__(self) -> None:
         self._digests: dict[tuple[int, int], str] = {}
         self._sources: dict[StateKey, tuple[Memory, bytes]] = {}
+        self._texts: dict[StateKey, str] = {}
 
     def start_batch(self) -> None:
         """Let go of the memories of the batch before; digests are kept, so that a state is encoded once."""
-        self._sources = {}
+        self._sources, self._texts = {}, {}
         if len(self._digests) > _MAX_DIGESTS:
             self._digests = {}
 
     def key_of(self, memory: Memory, mutable: bytes) -> StateKey:
         """Return the key of a state whose metadata, notes and value are those of the copy."""
         stamp = memory.id, hash((_fixed_fields(memory), mutable))
-        digest = self._digests.get(stamp)
+        digest, text = self._digests.get(stamp), None
         if digest is None:
             text = _encode_memory(memory, mutable)
             digest = self._digests[stamp] = blake2b(text.encode("utf-8"), digest_size=8).hexdigest()
         key = memory.id, digest
         self._sources[key] = memory, mutable
+        if text is not None:
+            self._texts[key] = text
         return key
 
     def to_json(self, key: StateKey) -> str:
         """Return a state of this batch as JSON."""
-        return _encode_memory(*self._sources[key])
+        text = self._texts.get(key)
+        return _encode_memory(*self._sources[key]) if text is None else text
 
 
 def _copy_mutable(memory: Memory) -> bytes:
@@ -259,11 +289,8 @@ def _encode_memory(memory: Memory, mutable: bytes) -> str:
 
 def _hit_to_plain(hit: Hit) -> list[Any]:
     why = [[each.arm, each.rank, each.score, each.gain] for each in hit.why]
-    return [hit.score, why, {name: getattr(hit, name) for name in _OTHER_HIT_FIELDS}]
-
-
-def _encode(value: Mapping[str, Any]) -> str:
-    return json.dumps(value, default=_to_plain, ensure_ascii=False, separators=(",", ":"))
+    # Most hits have nothing else, and what is left out is read as nothing.
+    return [hit.score, why, {name: value for name in _OTHER_HIT_FIELDS if (value := getattr(hit, name)) != ()}]
 
 
 def _to_plain(value: object) -> JSON:
@@ -276,6 +303,11 @@ def _to_plain(value: object) -> JSON:
     if isinstance(value, Mapping):
         return dict(value)
     return list(value)  # type: ignore[call-overload, no-any-return]
+
+
+_COMPACT: Final[dict[str, Any]] = {"ensure_ascii": False, "separators": (",", ":")}
+# One encoder for all: `json.dumps` with options creates a new one at each call.
+_encode: Final = json.JSONEncoder(default=_to_plain, **_COMPACT).encode
 
 
 def _to_replay(found: PastAnswer) -> Replay:

@@ -392,15 +392,17 @@ class RecallPipeline:
         rows, sums = order_rows(ranking, count, allowed, several=parsed.asks_for_several)
         # Read from the store inside the scope: a memory that was deleted a moment ago is not returned.
         memories = self._read_hits(query.scope, ranking.candidates.ids[rows].tolist(), seq)
-        scores = to_scores(sums).tolist()
         found = [
-            (position, Hit(memory, scores[position], ranking.why(row)))
-            for position, (row, memory) in enumerate(zip(rows.tolist(), memories, strict=True))
+            (position, memory)
+            for position, memory in enumerate(memories)
             if memory is not None
             if not repeats_question(memory.content, query.text)
             if query.as_of is None or is_true_at(memory, query.as_of)
         ][: count - _SPARE]
-        return tuple(hit for _, hit in found), sums[[position for position, _ in found]]
+        chosen = [position for position, _ in found]
+        scores, reasons = to_scores(sums[chosen]).tolist(), ranking.why_each(rows[chosen].tolist())
+        hits = (Hit(memory, score, why) for (_, memory), score, why in zip(found, scores, reasons, strict=True))
+        return tuple(hits), sums[chosen]
 
     def _read_hits(self, scope: Scope, ids: list[int], seq: int | None) -> list[Memory | None]:
         if seq is None or self._remote is None:

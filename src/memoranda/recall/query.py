@@ -254,6 +254,8 @@ def match_speakers(question: str, speakers: Sequence[str], aliases: Mapping[str,
 
 def find_names(question: str, speakers: Sequence[str]) -> tuple[str, ...]:
     """Return the speakers whose whole names occur in the question; roles are not names."""
+    if not speakers:
+        return ()
     words = {word.casefold() for word in _WORD.findall(question)}
     found = []
     for name in speakers:
@@ -271,6 +273,8 @@ def find_aliases(partition: Partition, query: RecallQuery) -> dict[str, str]:
     A name of several speakers stands for none of them.
     """
     speakers = partition.speakers
+    if not speakers:
+        return {}
     named = set(find_names(query.text, speakers))
     parts = {part for name in named for part in name_parts(name)}
     found: dict[str, str] = {}

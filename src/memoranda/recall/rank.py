@@ -129,9 +129,16 @@ class Ranking:
 
     def why(self, row: int) -> tuple[ArmScore, ...]:
         """Return the score and rank of one memory in each arm and boost that counts for or against it."""
-        arms = [_arm_score(arm.name, arm.raw, arm.scores, row) for arm in self.arms if arm.raw[row] > 0]
-        boosts = [_arm_score(name, gains, gains, row) for name, gains in self.gains.items() if gains[row] != 0]
-        return (*arms, *boosts)
+        return self.why_each([row])[0]
+
+    def why_each(self, rows: Sequence[int]) -> list[tuple[ArmScore, ...]]:
+        """Return the same for several memories, which takes hardly longer than for one."""
+        found: list[list[ArmScore]] = [[] for _ in rows]
+        for arm in self.arms:
+            _add_scores(found, arm.name, arm.raw, arm.scores, rows, arm.raw[rows] > 0)
+        for name, gains in self.gains.items():
+            _add_scores(found, name, gains, gains, rows, gains[rows] != 0)
+        return [tuple(scores) for scores in found]
 
     def _matching(self) -> NDArray[np.bool_]:
         """Return which memories match at all; with vectors, every memory is close to some degree."""
@@ -147,19 +154,36 @@ class Ranking:
         return matching if matching.any() else np.ones(len(matching), dtype=np.bool_)
 
 
-def _arm_score(name: str, values: FloatArray, gains: FloatArray, row: int) -> ArmScore:
-    return ArmScore(name, 1 + int(np.count_nonzero(values > values[row])), float(values[row]), float(gains[row]))
+def _add_scores(
+    found: list[list[ArmScore]],
+    name: str,
+    values: FloatArray,
+    gains: FloatArray,
+    rows: Sequence[int],
+    counting: NDArray[np.bool_],
+) -> None:
+    """Add to the scores of those rows that count what an arm or a boost gives them, with their rank in it."""
+    if not counting.any():
+        return
+    chosen = values[rows]
+    ranks = 1 + len(values) - np.searchsorted(np.sort(values), chosen, side="right")
+    each = zip(found, counting.tolist(), ranks.tolist(), chosen.tolist(), gains[rows].tolist(), strict=True)
+    for scores, counts, rank, value, gain in each:
+        if counts:
+            scores.append(ArmScore(name, rank, value, gain))
 
 
 def rank(arms: Sequence[Arm], candidates: CandidateSet, evidence: Evidence) -> Ranking:
     """Add up the arms and the gains of each candidate."""
     arm_sums = combine_arms(arms)
     asking, said = _mark(evidence.asking, candidates), _mark(evidence.said, candidates)
-    gains = {
-        "neighbours": candidates.dialogue * neighbour_gains(arm_sums, asking, candidates),
-        "asking": -np.float32(ASKING_COST) * candidates.dialogue * asking,
-    }
-    content = arm_sums + gains["neighbours"] + gains["asking"]
+    nothing = np.zeros(len(candidates), dtype=np.float32)
+    gains = {"neighbours": nothing, "asking": nothing}
+    content = arm_sums
+    if candidates.dialogue.any():
+        gains["neighbours"] = candidates.dialogue * neighbour_gains(arm_sums, asking, candidates)
+        gains["asking"] = -np.float32(ASKING_COST) * candidates.dialogue * asking
+        content = arm_sums + gains["neighbours"] + gains["asking"]
     gains["session"] = session_gains(content, candidates)
     company = _company(said, candidates) if evidence.names_people else None
     gains["speaker"] = speaker_gains(said, company)
@@ -211,12 +235,14 @@ def neighbour_gains(scores: FloatArray, asking: NDArray[np.bool_], candidates: C
 
 def session_gains(scores: FloatArray, candidates: CandidateSet) -> FloatArray:
     """Return a share of the best score in its session for each memory: where one memory fits, more may."""
-    if not len(candidates):
-        return np.zeros(0, dtype=np.float32)
-    starts = np.flatnonzero(np.diff(candidates.sessions, prepend=candidates.sessions[0] - 1))
+    sessions = candidates.sessions
+    unnamed = sessions == UNNAMED
+    if unnamed.all():
+        return np.zeros(len(candidates), dtype=np.float32)
+    starts = np.concatenate(([0], np.flatnonzero(sessions[1:] != sessions[:-1]) + 1))
     best = np.maximum(np.maximum.reduceat(scores, starts), 0)
     gains = SESSION_SHARE * np.repeat(best, np.diff(starts, append=len(candidates)))
-    gains[candidates.sessions == UNNAMED] = 0
+    gains[unnamed] = 0
     return gains.astype(np.float32)
 
 
@@ -233,6 +259,8 @@ def speaker_gains(said: NDArray[np.bool_], company: NDArray[np.bool_] | None = N
 
     With `company`, all that was said in the talks with them gains, and what they said themselves gains more.
     """
+    if not said.any():
+        return np.zeros(len(said), dtype=np.float32)
     if company is None or not company.any():
         return said * np.float32(SPEAKER_SHARE * _log_odds(SPEAKER_ODDS, said))
     of_talks = np.float32(PEOPLE_SHARE * _log_odds(COMPANY_ODDS, company))
@@ -247,6 +275,8 @@ def time_gains(windows: Sequence[Window], candidates: CandidateSet, mentioning: 
     4 · (1 - f) / f times those of one outside. A window around nearly everything gains nothing.
     """
     gains = np.zeros(len(candidates), dtype=np.float32)
+    if not windows and not mentioning:
+        return gains
     for window in windows:
         gains = np.maximum(gains, _window_share(window, candidates))
     for ids in mentioning:
@@ -257,8 +287,9 @@ def time_gains(windows: Sequence[Window], candidates: CandidateSet, mentioning: 
 def answer_type_gains(with_answer_type: IntArray | None, candidates: CandidateSet) -> FloatArray:
     """Return the gain of texts that hold the answer type asked for, as seven of ten answers do: see `time_gains`."""
     gains = np.zeros(len(candidates), dtype=np.float32)
-    if with_answer_type is not None:
-        gains[candidates.rows_of(with_answer_type)] = 1.0
+    if with_answer_type is None:
+        return gains
+    gains[candidates.rows_of(with_answer_type)] = 1.0
     return gains * np.float32(_ANSWER_TYPE_SHARE * _log_odds(_ANSWER_TYPE_ODDS, gains))
 
 

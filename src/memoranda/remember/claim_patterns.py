@@ -14,8 +14,8 @@ from functools import cache
 from typing import Final
 
 from memoranda.remember.lexicon import ACQUAINTANCES, CHILDREN, PARTNERS, PETS, RELATIVES, SUPERIORS
-from memoranda.remember.word_filter import Needs, WordFilter, needed_words
 from memoranda.storage.claims import ANY_ATTRIBUTE, Operation
+from memoranda.text.word_filter import Needs, WordFilter, needed_words
 
 _NAME = (
     r"[A-Z\u00c0-\u00de][\w\u00c0-\u024f'’&.-]*(?: (?:of |the |de |and |& )?[A-Z\u00c0-\u00de\d][\w\u00c0-\u024f&.-]*)*"

@@ -13,9 +13,9 @@ from functools import cache
 from typing import Final, Literal, TypeAlias
 
 from memoranda.remember.lexicon import CORRECTION
-from memoranda.remember.word_filter import WordFilter, needed_words
 from memoranda.text.cache import text_cache
 from memoranda.text.sentences import Span, sentence_spans
+from memoranda.text.word_filter import WordFilter, needed_words
 
 Tense: TypeAlias = Literal["present", "past"]
 

@@ -17,11 +17,18 @@ from itertools import islice
 from math import fsum
 from typing import Any, Final
 
-from memoranda.remember.poison_ideas import may_hold_idea, read_features
-from memoranda.remember.poison_readings import decode, rewrite
+from memoranda.remember.poison_ideas import (
+    begins_phrase,
+    hints_at_idea,
+    holds_phrase,
+    may_hold_address,
+    read_features,
+)
+from memoranda.remember.poison_readings import decode, may_be_encoded, may_be_spelled, may_be_turned, rewrite
 from memoranda.remember.poison_rules import Channel, weigh_rules
 from memoranda.security.lookalikes import find_hidden, fold_lookalikes
 from memoranda.text.cache import text_cache
+from memoranda.text.word_hints import WordFlags
 
 SUSPICIOUS: Final = 1.0
 WINDOW: Final = 3
@@ -46,6 +53,13 @@ _RULE_PARTS: Final = (
 )
 _NOT_OWN_PARTS: Final = ("this ", "you", "ai ", "llm ", "user")
 """Parts of `_NOT_OWN` and `_NOT_SPOKEN`: a text without any of them needs no search."""
+_HAS_IDEA: Final = 1
+_BEGINS_PHRASE: Final = 2
+_HAS_RULE_PART: Final = 4
+_HAS_NOT_OWN_PART: Final = 8
+_MAY_BE_ENCODED: Final = 16
+_MAY_BE_SPELLED: Final = 32
+_MAY_BE_TURNED: Final = 64
 _MOST: Final = 2.0
 _ANCHORS: Final = frozenset(
     f"@{idea}"
@@ -122,16 +136,19 @@ def find_poison(text: str, channel: Channel = "user", spoken: bool = False) -> S
 def _weigh(text: str, channel: Channel, spoken: bool) -> dict[str, float]:
     """Return the weight of each sign in a text."""
     visible, replaced = fold_lookalikes(text)
+    flags = _flags_of(visible)
     weights = {f"hidden characters: {kind}": weight for kind, weight in find_hidden(text).items()}
     if replaced:
         weights["look-alike letters"] = min(0.9, 0.3 * replaced)
-    weights |= _weigh_visible(visible, channel)
+    weights |= _weigh_visible(visible, channel, flags)
     # Whoever wrote it, a text that cannot be read as it stands has no business to hold an order.
-    for writing, reading in (*decode(text, visible), *rewrite(visible)):
-        found = _weigh_visible(reading, "outside")
+    decoded = decode(text, visible, encoded=bool(flags & _MAY_BE_ENCODED))
+    spelled, turned = bool(flags & _MAY_BE_SPELLED), bool(flags & _MAY_BE_TURNED)
+    for writing, reading in (*decoded, *rewrite(visible, spelled=spelled, turned=turned)):
+        found = _weigh_visible(reading, "outside", _flags_of(reading))
         if sum(found.values()) >= SUSPICIOUS:
             weights |= {f"{writing} text": 1.0} | found
-    if channel != "outside" and sum(weights.values()) < SUSPICIOUS:
+    if channel != "outside" and flags & _HAS_NOT_OWN_PART and sum(weights.values()) < SUSPICIOUS:
         is_message = spoken and channel == "user"
         weights |= _weigh_not_own(visible, _NOT_SPOKEN if is_message else _NOT_OWN)
     return weights
@@ -139,35 +156,60 @@ def _weigh(text: str, channel: Channel, spoken: bool) -> dict[str, float]:
 
 def _weigh_not_own(text: str, words: re.Pattern[str]) -> dict[str, float]:
     """Return the weight of the signs around words that are hardly the user's own, if they make it a suspect."""
-    if not _holds_any(text, _NOT_OWN_PARTS):
-        return {}
     for match in islice(words.finditer(text), _MAX_NOT_OWN):
         start, end = max(0, match.start() - _NEAR), match.end() + _NEAR
-        found = _weigh_visible(text[start:end], "outside")
+        near = text[start:end]
+        found = _weigh_visible(near, "outside", _flags_of(near))
         if sum(found.values()) >= SUSPICIOUS:
             return found
     return {}
 
 
-def _weigh_visible(text: str, channel: Channel) -> dict[str, float]:
+def _weigh_visible(text: str, channel: Channel, flags: int) -> dict[str, float]:
     """Return what the model says of a text, else what the rules say: they are slower, and most texts need none."""
-    sentences = read_features(text) if may_hold_idea(text, _ANCHORS) else []
-    evidence, features = _judge(sentences, channel)
+    sentences = read_features(text) if _may_hold_anchor(text, flags) else []
+    evidence, features = _judge(sentences, channel) if sentences else (_NO_EVIDENCE, {})
     learned = _share_out(min(_MOST, 1 + evidence / _SCALE), features) if evidence >= 0 else {}
-    if learned or (evidence < _HOPELESS and not _has_mark(text)):
+    if learned or (evidence < _HOPELESS and not _has_mark(text, flags)):
         return learned
     return weigh_rules(text, channel)
 
 
-def _has_mark(text: str) -> bool:
+def _may_hold_anchor(text: str, flags: int) -> bool:
+    """Return whether a text can have an idea of an order. Much faster than reading it, and true too often at most."""
+    if flags & _HAS_IDEA or not text.isascii() or may_hold_address(text):
+        return True
+    return bool(flags & _BEGINS_PHRASE) and holds_phrase(text.lower(), _ANCHORS)
+
+
+def _has_mark(text: str, flags: int) -> bool:
     """Return whether a text has a mark or a word for which the rules are worth trying."""
     if _MARK.search(text):
         return True
-    return _holds_any(text, _RULE_PARTS) and _RULE_WORDS.search(text) is not None
+    return bool(flags & _HAS_RULE_PART) and _RULE_WORDS.search(text) is not None
 
 
-def _holds_any(text: str, parts: tuple[str, ...]) -> bool:
-    return any(map(text.casefold().__contains__, parts))
+def _flags_of(text: str) -> int:
+    """Return what the words of a text may belong to."""
+    return _WORD_FLAGS.of(text.casefold())
+
+
+def _find_flags(word: str) -> int:
+    """Return what a word may belong to; for a part that ends or begins with a space, where the word does."""
+    spaced = f" {word} "
+    found = {
+        _HAS_IDEA: hints_at_idea(word, _ANCHORS),
+        _BEGINS_PHRASE: begins_phrase(word, _ANCHORS),
+        _HAS_RULE_PART: any(map(spaced.__contains__, _RULE_PARTS)),
+        _HAS_NOT_OWN_PART: any(map(spaced.__contains__, _NOT_OWN_PARTS)),
+        _MAY_BE_ENCODED: may_be_encoded(word),
+        _MAY_BE_SPELLED: may_be_spelled(word),
+        _MAY_BE_TURNED: may_be_turned(word),
+    }
+    return sum(flag for flag, is_set in found.items() if is_set)
+
+
+_WORD_FLAGS: Final = WordFlags(_find_flags)
 
 
 def _judge(sentences: list[set[str]], channel: Channel) -> tuple[float, dict[str, float]]:

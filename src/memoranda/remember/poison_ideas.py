@@ -76,15 +76,26 @@ def read_features(text: str) -> list[set[str]]:
     return sentences
 
 
-def may_hold_idea(text: str, ideas: frozenset[str]) -> bool:
-    """Return whether a text can have one of these ideas. Much faster than reading it, and true too often at most."""
-    if not text.isascii() or _MAY_HOLD_ADDRESS.search(text):
-        return True
-    tokens = _TOKEN.findall(text.lower())
+def may_hold_address(text: str) -> bool:
+    """Return whether a text can hold an address: too often at most."""
+    return _MAY_HOLD_ADDRESS.search(text) is not None
+
+
+def hints_at_idea(word: str, ideas: frozenset[str]) -> bool:
+    """Return whether what stands between white space has one of these ideas by itself."""
     ideas_of = _ideas()
-    if not all(ideas.isdisjoint(ideas_of[token]) for token in tokens):
-        return True
-    return any(idea in ideas for _, idea in _find_phrases(tokens))
+    return not all(ideas.isdisjoint(ideas_of[token]) for token in _TOKEN.findall(word))
+
+
+def begins_phrase(word: str, ideas: frozenset[str]) -> bool:
+    """Return whether a phrase for one of these ideas can begin in what stands between white space."""
+    phrases = _phrases()
+    return any(idea in ideas for token in _TOKEN.findall(word) for _, idea in phrases.get(token, ()))
+
+
+def holds_phrase(lowered: str, ideas: frozenset[str]) -> bool:
+    """Return whether a text has words that follow each other and are one of these ideas together."""
+    return any(idea in ideas for _, idea in _find_phrases(_TOKEN.findall(lowered)))
 
 
 def _take_addresses(text: str) -> tuple[str, int]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
-from memoranda.remember.word_filter import Needs, words_in
+from memoranda.text.word_filter import Needs, words_in
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,8 +26,8 @@ from memoranda.remember.poison_patterns import (
     TURN,
 )
 from memoranda.remember.poison_signs import AI_WORD, Sign
-from memoranda.remember.word_filter import WordFilter
 from memoranda.security.fence import TEMPLATE_TOKEN
+from memoranda.text.word_filter import WordFilter
 
 Channel: TypeAlias = Literal["user", "agent", "outside"]
 """Who wrote a text: the user, an agent, or something outside: a tool, a document, a web page."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
-from memoranda.remember.word_filter import Needs, needed_words, words_in
+from memoranda.text.word_filter import Needs, needed_words, words_in
 
 _GAP: Final = r"(?:[^.!?\n]|[.!?](?=\w)){0,70}?"
 START: Final = (

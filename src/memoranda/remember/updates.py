@@ -144,7 +144,10 @@ class UpdateFinder:
     @property
     def _baseline(self) -> float:
         """How near the embedder finds unrelated texts."""
-        return 0.0 if self._vectors.embedder is None else self._vectors.embedder.identity.baseline
+        if self._vectors.embedder is None:
+            return 0.0
+        identity = self._vectors.embedder.identity
+        return identity.baseline if identity.texts_baseline is None else identity.texts_baseline
 
     def _read(self, new: Sequence[NewMemory], similar: Sequence[Collection[int]]) -> Iterator[dict[int, Memory]]:
         """Yield the memories that are similar to each new one, by id; those of one user are read together."""

@@ -11,10 +11,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from sqlalchemy import ColumnElement, bindparam, delete, func, select, true, update
+from sqlalchemy import BigInteger, ColumnElement, bindparam, cast, delete, func, select, true, update
 
 from memoranda.results.recall import AffectedRecall
 from memoranda.storage.base import ReadTransaction, Transaction, chunked
+from memoranda.storage.dialects import json_items
 from memoranda.storage.meta import get_meta, set_meta
 from memoranda.storage.rows import from_micros
 from memoranda.storage.schema import memories, recalled_memories, recalls
@@ -24,8 +25,21 @@ _CLEARED: Final = "recalls:cleared"
 """The key in `meta` for the microsecond of the latest erasure."""
 _R = recalls.c
 _S = recalled_memories.c
+# The ids are one parameter, so that the statements are compiled once, however many there are.
+_IDS = json_items(bindparam("ids")).table_valued("value")
+_LISTED = select(cast(_IDS.c.value, BigInteger))
+# Locked, where rows can be: none of them is deleted before this is committed.
+_PRESENT = (
+    select(memories.c.id)
+    .where(memories.c.id.in_(_LISTED))
+    .order_by(memories.c.id)
+    .with_for_update(read=True, key_share=True)
+)
+_KNOWN = select(_S.memory_id, _S.digest, _S.used_at).where(_S.memory_id.in_(_LISTED))
 _USE_MICROS: Final = 3_600_000_000
 """How long after a state was noted as used it is noted again: not at each recall."""
+_OLDER = select(_R.number).where(_R.asked_at < bindparam("since"))
+_COUNT = select(func.count()).select_from(recalls)
 _USE = (
     update(recalled_memories)
     .where(_S.memory_id == bindparam("memory"), _S.digest == bindparam("state_digest"))
@@ -85,16 +99,11 @@ def insert_recalls(tx: Transaction, rows: Sequence[LedgerRow], to_json: Callable
 
 def _insert_states(tx: Transaction, states: set[StateKey], to_json: Callable[[StateKey], str]) -> None:
     """Insert the states that are new, of memories that still exist, and note that the others were used again."""
-    present: set[int] = set()
-    unused: list[StateKey] = []
-    for part in chunked(sorted({memory_id for memory_id, _ in states})):
-        # Locked, where rows can be: none of them is deleted before this is committed.
-        kept = select(memories.c.id).where(memories.c.id.in_(part)).order_by(memories.c.id)
-        present.update(tx.scalars(kept.with_for_update(read=True, key_share=True)))
-        found = tx.execute(select(_S.memory_id, _S.digest, _S.used_at).where(_S.memory_id.in_(part)))
-        known = {(row[0], row[1]): row[2] for row in found}
-        unused += [key for key, used_at in known.items() if key in states and used_at < tx.at - _USE_MICROS]
-        states = states - known.keys()
+    ids = {"ids": json.dumps(sorted({memory_id for memory_id, _ in states}))}
+    present = set(tx.scalars(_PRESENT, ids).all())
+    known = {(memory_id, digest): used_at for memory_id, digest, used_at in tx.execute(_KNOWN, ids).all()}
+    unused = [key for key, used_at in known.items() if key in states and used_at < tx.at - _USE_MICROS]
+    states = states - known.keys()
     if unused:
         tx.execute(_USE, [{"memory": key[0], "state_digest": key[1], "now": tx.at} for key in unused])
     new = [key for key in sorted(states) if key[0] in present]
@@ -144,8 +153,8 @@ def find_recalls(tx: ReadTransaction, scope: Scope, matches: Callable[[str], boo
 
 def prune_recalls(tx: Transaction, keep: int, since: int) -> int:
     """Delete the recalls from before `since`, and the oldest until at most `keep` are left; return how many."""
-    numbers = list(tx.scalars(select(_R.number).where(_R.asked_at < since)))
-    surplus = int(tx.execute(select(func.count()).select_from(recalls)).scalar_one()) - len(numbers) - keep
+    numbers = list(tx.scalars(_OLDER, {"since": since}))
+    surplus = int(tx.execute(_COUNT).scalar_one()) - len(numbers) - keep
     if surplus > 0:
         left = select(_R.number).where(_R.asked_at >= since).order_by(_R.asked_at, _R.number).limit(surplus)
         numbers += tx.scalars(left)

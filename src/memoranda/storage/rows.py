@@ -45,6 +45,7 @@ def to_micros(moment: datetime) -> int:
     return (moment - _EPOCH) // _MICROSECOND
 
 
+@lru_cache(maxsize=256)
 def from_micros(micros: int) -> datetime:
     return _EPOCH + timedelta(microseconds=micros)
 
@@ -165,9 +166,13 @@ def _is_of(row: Sequence[Any], scope: Scope) -> bool:
     )
 
 
+_TYPES: Final = {each.value: each for each in MemoryType}  # much faster than to call the class
+
+
 def _build_memory(row: Sequence[Any]) -> Memory:
     return Memory(
-        row[0], unpack(row[1]) or "", MemoryType(row[2]), row[3], from_micros(row[4]), from_micros(row[5]),
+        row[0], unpack(row[1]) or "", _TYPES.get(row[2]) or MemoryType(row[2]), row[3],
+        from_micros(row[4]), from_micros(row[5]),
         tenant=row[6], agent=row[7] or None, user=row[8] or None, session=row[9] or None, source=row[10], trust=row[11],
         metadata=_from_json(row[12]), key=row[13], value=None if row[14] is None else json.loads(unpack(row[14]) or ""),
         message_id=row[15], speaker=row[16], valid_to=_from_micros_or_none(row[17]),

@@ -334,6 +334,34 @@ def test_recalls_are_written_in_the_background_when_there_are_many(
     assert count(memory, recalls) == 35
 
 
+def test_background_thread_does_not_let_others_wait_for_an_idle_moment(
+    memory: MemoryManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ledger_module, "_BATCH", 3)
+    monkeypatch.setattr(ledger_module, "_IDLE", 600.0)
+    found = [memory.recall(f"Where do I live {n}?", user="nora", limit=2) for n in range(3)]
+    writer = memory._components.ledger._writer
+    assert writer is not None
+    assert writer.is_alive()
+    assert all(replayed(memory, each) == each for each in found)
+    writer.join(timeout=60)
+    assert not writer.is_alive()
+
+
+def test_waiting_recalls_are_written_beside_others_once_they_are_many(
+    memory: MemoryManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ledger_module, "_BATCH", 3)
+    monkeypatch.setattr(ledger_module, "_MAX_WAITING", 3)
+    monkeypatch.setattr(ledger_module, "_IDLE", 600.0)
+    for n in range(3):
+        memory.recall(f"Where do I live {n}?", user="nora", limit=2)
+    ledger = memory._components.ledger
+    assert ledger._writer is not None
+    ledger._writer.join(timeout=60)
+    assert not ledger._pending
+
+
 def test_recalls_of_many_threads_are_all_kept(memory: MemoryManager, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ledger_module, "_BATCH", 7)
     found: list[Recall] = []

@@ -137,16 +137,23 @@ class Connections:
     def fetch(self, statement: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """Return the rows of one statement, without SQLAlchemy: for the few reads that every call makes."""
         self._ensure_open()
-        with translate_errors(str(self.path)), self._driver_errors():
-            raw = self._raw_reader()
-            try:
-                rows: list[tuple[Any, ...]] = raw.execute(statement, parameters).fetchall()
-            except BaseException:
-                self._raw.drop(raw)
+        try:
+            rows = self._fetch(statement, parameters)
+        except Exception:
+            with translate_errors(str(self.path)), self._driver_errors():
                 raise
-        self._raw.release(raw)
         if self._closed:  # by another thread, during the read
             self._raw.close()
+        return rows
+
+    def _fetch(self, statement: str, parameters: Sequence[object]) -> list[tuple[Any, ...]]:
+        raw = self._raw_reader()
+        try:
+            rows: list[tuple[Any, ...]] = raw.execute(statement, parameters).fetchall()
+        except BaseException:
+            self._raw.drop(raw)
+            raise
+        self._raw.release(raw)
         return rows
 
     @contextmanager

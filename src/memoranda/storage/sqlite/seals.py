@@ -77,7 +77,7 @@ def _add_function(raw: Any) -> None:
 
 def _digest(*values: bytes | float | None) -> bytes:
     parts = [b"-" if value is None else value if isinstance(value, bytes) else str(value).encode() for value in values]
-    return blake2b(b"".join(b"%d:%b" % (len(part), part) for part in parts), digest_size=_SEAL_BYTES).digest()
+    return blake2b(b"".join([b"%d:%b" % (len(part), part) for part in parts]), digest_size=_SEAL_BYTES).digest()
 
 
 def _triggers(table: Table) -> tuple[str, ...]:

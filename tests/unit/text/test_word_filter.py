@@ -6,7 +6,7 @@ import pytest
 
 from memoranda.remember.claim_patterns import PATTERNS, possible_patterns
 from memoranda.remember.poison_patterns import SIGNS
-from memoranda.remember.word_filter import Needs, WordFilter, needed_words, words_in
+from memoranda.text.word_filter import Needs, WordFilter, needed_words, words_in
 from tests.unit.remember.poison_cases import demo_turns, read_cases
 
 
@@ -27,7 +27,9 @@ def _needs(*words: str) -> Needs:
         ("(?:very ){0,2}old", _needs("old")),
         ("(?!not)(?<=so)(?=it)gone", _needs("gone")),
         ("[abc]def[]]g", _needs("def", "g")),
-        (r"\bi\u00e9x\b", _needs("i", "x")),
+        (r"\bi\u00e9x\b", _needs("<i", "x>")),
+        (r"\b(?:door|gates?)\b(?! mm)", _needs("<door> <gate")),
+        (r"\b(?!no)(?:front (?:door|gate)|lock)\b", _needs("<front <lock>")),
         (r"\d+ years: now", _needs(r"\d", "years", ":", "now")),
         ("Straße", _needs("strasse")),
     ],

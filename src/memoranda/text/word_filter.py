@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final, TypeAlias
 
 Needs: TypeAlias = tuple[frozenset[str], ...]
-"""A text that a pattern matches contains one string of each set."""
+"""A text that a pattern matches contains one string of each set, where `<` and `>` are the two ends of a word."""
 
 _WORD: Final = re.compile(r"[^\W_]+|:")
 _DIGIT: Final = r"\d"
@@ -21,6 +21,8 @@ _CLASS: Final = re.compile(r"\[\^?\]?(?:\\.|[^\]\\])*\]")
 _ESCAPE: Final = re.compile(r"\\(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)", re.S)
 _GROUP: Final = re.compile(r"\((?:\?(?:P<\w+>|P=\w+|<?[=!]|[a-zA-Z-]*:))?")
 _PART: Final = re.compile(r"~([a-z_]+)")
+_EDGE: Final = r"\b"
+_LOOKAROUND: Final = re.compile(r"\(\?<?[=!]")
 _LONGEST_WORD: Final = 24
 _MAX_KNOWN: Final = 20_000
 _MAX_FOUND: Final = 2_000
@@ -50,40 +52,54 @@ class _Reader:
         self._parts = parts
         self._position = 0
 
-    def read(self) -> Needs:
-        """Return the needs of the alternatives up to the end of the group: with several, one of the best of each."""
-        branches = [self._read_branch()]
+    def read(self, *, starts: bool = False, ends: bool = False) -> Needs:
+        """Return the needs of the alternatives up to the end of the group: with several, one of the best of each.
+
+        Args:
+            starts: Whether each of them follows the end of a word or of what is none.
+            ends: Whether such an end follows each of them.
+        """
+        branches = [self._read_branch(starts, ends)]
         while self._pattern[self._position : self._position + 1] == "|":
             self._position += 1
-            branches.append(self._read_branch())
+            branches.append(self._read_branch(starts, ends))
         if len(branches) == 1:
             return branches[0]
         if not all(branches):
             return ()
         return (frozenset().union(*(max(branch, key=_usefulness) for branch in branches)),)
 
-    def _read_branch(self) -> Needs:
+    def _read_branch(self, starts: bool, ends: bool) -> Needs:
         found: list[frozenset[str]] = []
-        run = ""
+        run, is_edge = "", starts
         while self._position < len(self._pattern) and self._pattern[self._position] not in "|)":
-            char = self._pattern[self._position]
+            start, char = self._position, self._pattern[self._position]
             is_letter = char.isalnum()
-            item = None if is_letter else self._read_item(char)
+            item = None if is_letter else self._read_item(char, is_edge and not run, ends)
             self._position += is_letter
             is_needed, is_plain = self._read_quantifier()
             if is_letter and is_needed:
+                run = run or ("<" if is_edge else "")
                 run += char
             if run and not (is_letter and is_plain):
+                run += ">" if self._pattern.startswith(_EDGE, start) else ""
                 found.append(frozenset((run.casefold(),)))
                 run = ""
             if item and is_needed:
                 found += item
-        return (*found, frozenset((run.casefold(),))) if run else tuple(found)
+            is_edge = self._pattern.startswith(_EDGE, start) or (is_edge and self._has_no_width(start))
+        if run:
+            found.append(frozenset((run.casefold() + (">" if ends else ""),)))
+        return tuple(found)
 
-    def _read_item(self, char: str) -> Needs:
+    def _has_no_width(self, start: int) -> bool:
+        """Return whether what was read from here on takes no character."""
+        return _LOOKAROUND.match(self._pattern, start) is not None
+
+    def _read_item(self, char: str, starts: bool, ends: bool) -> Needs:
         """Step over what is not a letter, and return what it needs."""
         if char == "(":
-            return self._read_group()
+            return self._read_group(starts, ends)
         if char == "~" and (part := _PART.match(self._pattern, self._position)) is not None:
             name = max((name for name in self._parts if part[1].startswith(name)), key=len, default=None)
             if name is not None:
@@ -97,14 +113,20 @@ class _Reader:
         self._position = found.end() if found else self._position + 1
         return (frozenset((_DIGIT,)),) if found and found[0] == _DIGIT else ()
 
-    def _read_group(self) -> Needs:
+    def _read_group(self, starts: bool, ends: bool) -> Needs:
         opened = _GROUP.match(self._pattern, self._position)
         assert opened is not None
         self._position = opened.end()
-        needs = self.read()
+        needs = self.read(starts=starts)
         self._position += 1
-        is_ahead_or_behind = opened[0][-1] in "=!" or opened[0].startswith("(?P=")
-        return () if is_ahead_or_behind else needs
+        if opened[0][-1] in "=!" or opened[0].startswith("(?P="):  # ahead or behind
+            return ()
+        following = self._pattern[self._position : self._position + 2]
+        if following == _EDGE or (ends and following[:1] in ("", "|", ")")):
+            self._position = opened.end()
+            needs = self.read(starts=starts, ends=True)
+            self._position += 1
+        return needs
 
     def _read_quantifier(self) -> tuple[bool, bool]:
         """Step over a quantifier; return whether what stands before it is needed, and whether there is none."""
@@ -117,7 +139,7 @@ class _Reader:
 
 def _usefulness(words: frozenset[str]) -> tuple[int, int]:
     """Return how rarely a text contains one of the words: the longer and the fewer, the more rarely."""
-    return min(4, *map(len, words)) if words else 0, -len(words)
+    return min(4, *(len(word.strip("<>")) for word in words)) if words else 0, -len(words)
 
 
 class WordFilter:
@@ -150,9 +172,10 @@ class WordFilter:
 
     def _learn(self, word: str) -> int:
         has = self._bits.get(_DIGIT, 0) if any(map(str.isdecimal, word)) else 0
+        marked = f"<{word}>"
         for length in self._lengths:
-            for start in range(len(word) - length + 1):
-                has |= self._bits.get(word[start : start + length], 0)
+            for start in range(len(marked) - length + 1):
+                has |= self._bits.get(marked[start : start + length], 0)
         if len(word) <= _LONGEST_WORD:
             if len(self._known) >= _MAX_KNOWN:
                 self._known = {}
