@@ -401,8 +401,7 @@ class RecallPipeline:
         ][: count - _SPARE]
         chosen = [position for position, _ in found]
         scores, reasons = to_scores(sums[chosen]).tolist(), ranking.why_each(rows[chosen].tolist())
-        hits = (Hit(memory, score, why) for (_, memory), score, why in zip(found, scores, reasons, strict=True))
-        return tuple(hits), sums[chosen]
+        return tuple(map(Hit, (memory for _, memory in found), scores, reasons)), sums[chosen]
 
     def _read_hits(self, scope: Scope, ids: list[int], seq: int | None) -> list[Memory | None]:
         if seq is None or self._remote is None:

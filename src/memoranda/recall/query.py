@@ -254,8 +254,6 @@ def match_speakers(question: str, speakers: Sequence[str], aliases: Mapping[str,
 
 def find_names(question: str, speakers: Sequence[str]) -> tuple[str, ...]:
     """Return the speakers whose whole names occur in the question; roles are not names."""
-    if not speakers:
-        return ()
     words = {word.casefold() for word in _WORD.findall(question)}
     found = []
     for name in speakers:
