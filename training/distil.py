@@ -19,7 +19,7 @@ from bert import LAYERS, Bert, load
 from pool import Haystack, Question, Turn, read_pool, without_names
 from torch import Tensor
 from torch.nn import functional
-from train import MINED, Item, Machine, write
+from train import DIALOGUES, MINED, Item, Machine, write
 
 _LISTS = 32
 _HARD, _NEAR, _ANY = 10, 2, 2
@@ -238,7 +238,7 @@ def main() -> None:
     torch.manual_seed(options.seed)
     options.out.mkdir(parents=True, exist_ok=True)
     machine = Machine(options.models / "vocab.txt")
-    haystacks = read_pool(options.pool)
+    haystacks = read_pool(options.pool, DIALOGUES)
     add_utterances(haystacks, random.Random(options.seed))
     print(f"{len(haystacks)} haystacks, {sum(len(each.questions) for each in haystacks)} questions", flush=True)
     mine_by_meaning(machine, load(options.models / "e5-dialogue.onnx", is_reranker=False).to(machine.device), haystacks)
