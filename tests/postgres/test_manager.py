@@ -6,8 +6,10 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from importlib import import_module
+from importlib.util import find_spec
 from inspect import isfunction, signature, unwrap
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -52,8 +54,11 @@ if os.environ.get("MEMORANDA_POSTGRES") == "all":  # `make postgres`: minutes mo
 
 @pytest.fixture
 def clock(request: pytest.FixtureRequest) -> Clock:
-    """The clock of the module that the test is from."""
-    make: Callable[[], Clock] = unwrap(getattr(_origin(request), "clock", TickingClock))
+    """The clock of the module that the test is from, or of its folder."""
+    origin = _origin(request)
+    name = f"{origin.__package__}.conftest"
+    conftest = import_module(name) if find_spec(name) else unit_conftest
+    make: Callable[[], Clock] = unwrap(getattr(origin, "clock", getattr(conftest, "clock", TickingClock)))
     return make()
 
 
@@ -69,9 +74,11 @@ def manager(request: pytest.FixtureRequest, url: str) -> Iterator[MemoryManager]
     make = unwrap(module.manager)
     arguments = {name: request.getfixturevalue(name) for name in signature(make).parameters}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "MemoryManager", open_on_postgres)
+        for each in _opening(module):
+            patch.setattr(each, "MemoryManager", open_on_postgres)
         opened = make(**arguments)
         manager = next(opened)
+    assert url.rpartition("/")[2] in repr(manager), "this test has to run on PostgreSQL"
     yield manager
     next(opened, None)
 
@@ -79,6 +86,14 @@ def manager(request: pytest.FixtureRequest, url: str) -> Iterator[MemoryManager]
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "m.db"
+
+
+def _opening(module: ModuleType) -> Iterator[ModuleType]:
+    """Yield the modules of tests that open the manager of a module: itself, and those whose functions it uses."""
+    used = {value.__module__ for value in vars(module).values() if isfunction(value)}
+    for name in {module.__name__, *(name for name in used if name.startswith("tests."))}:
+        if hasattr(sys.modules[name], "MemoryManager"):
+            yield sys.modules[name]
 
 
 def _origin(request: pytest.FixtureRequest) -> Any:

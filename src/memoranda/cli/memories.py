@@ -74,7 +74,7 @@ def add(
         ),
     ] = None,
 ) -> None:
-    """Store memories."""
+    """Store memories, and read facts from them. Nothing is refused as small talk."""
     if texts == ["-"]:
         texts = [line.strip() for line in sys.stdin.read().splitlines() if line.strip()]
     parsed_metadata = _parse_metadata(metadata)

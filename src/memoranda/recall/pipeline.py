@@ -356,10 +356,7 @@ class RecallPipeline:
         allowed: NDArray[np.bool_] | None,
         vector: QueryVector | None,
     ) -> Ranking:
-        """Rank again with the best sentence of each of the first turns, where the embedder gives sentences.
-
-        Not in mode "best", whose model reads the sentences themselves: it gained nothing there.
-        """
+        """Rank again by the best sentences of the first turns; mode "best", whose model reads them, gained nothing."""
         if vector is None or query.mode == "best" or not self._vectors.gives_sentences:
             return ranking
         rows = ranking.best(_BY_SENTENCE, allowed)

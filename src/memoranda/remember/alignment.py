@@ -15,7 +15,7 @@ from typing import Final
 from memoranda.remember.clauses import Clause, find_clauses
 from memoranda.remember.explicit import is_plain_report
 from memoranda.remember.lexicon import ANYBODY, NOW
-from memoranda.remember.values import is_adjective, length_of_value, read_value
+from memoranda.remember.values import is_adjective, is_number, length_of_value, read_value
 from memoranda.storage.claims import Claim, Operation
 from memoranda.text.cache import text_cache
 
@@ -196,16 +196,20 @@ def _compare_denial(old: Clause, new: Clause, one: Sequence[_Word], other: Seque
 def _denies_all(said: Sequence[str], denied: Sequence[str]) -> bool:
     """Return whether a denial leaves nothing of what was said: not one thing of a list, nor only a circumstance.
 
-    "I no longer live with Ana" leaves Oslo of "I live in Oslo with Ana".
+    "I no longer live with Ana" leaves Oslo of "I live in Oslo with Ana", and "I no longer drink milk" may leave "oat
+    milk": a word that the denial skips after the verb may say that it is another thing. How many is none.
     """
-    left, gap = iter(denied), list[str]()
+    left, gap, narrowed, began = iter(denied), list[str](), False, False
     wanted = next(left, None)
     for word in said:
         if word == wanted:
+            began = began or word not in _EMPTY
             wanted = next(left, None)
         elif wanted is not None:
             gap.append(word)
-    return _COORDINATORS.isdisjoint(word for word in said if word not in denied) and _PREPOSITIONS.isdisjoint(gap)
+            narrowed = narrowed or (began and word not in _EMPTY and not is_number(word))
+    listed = not _COORDINATORS.isdisjoint(word for word in said if word not in denied)
+    return not listed and not narrowed and _PREPOSITIONS.isdisjoint(gap)
 
 
 def _compare_values(older: _Sentence, newer: _Sentence) -> _Pair | None:
@@ -240,7 +244,9 @@ def _compare_values(older: _Sentence, newer: _Sentence) -> _Pair | None:
     # What something is called is replaced by another name; how it is ("happy", "tired") need not be.
     alike = old_kind.kind == new_kind.kind in ("name", "state") and not is_adjective(new_value)
     named = verb not in _COPULAS or alike
-    certain = measured or (named and _is_telling(frame, verb, beside_verb=True))
+    certain = named and _is_telling(frame, verb, beside_verb=True)
+    if measured:
+        certain = _count_alike(old_kind.kind, old_words, new_words)
     if certain and new.corrects:
         operation = "correct"
     elif certain and _NOW.search(new.text):
@@ -248,6 +254,12 @@ def _compare_values(older: _Sentence, newer: _Sentence) -> _Pair | None:
     said_beside = len(old_value) - length_of_value(old_value)
     old_span = (old.start, old_words[-1].end - said_beside) if said_beside else _span(old, one)
     return _Pair(" ".join(frame), old_value, new_value, old_span, _span(new, other), operation)
+
+
+def _count_alike(kind: str, old: Sequence[_Word], new: Sequence[_Word]) -> bool:
+    """Return whether two numbers count the same thing: not "5 mg of ramipril" and "10 mg of simvastatin"."""
+    counted = [[_lemma(word.text) for word in words if not is_number(word.text)] for words in (old, new)]
+    return kind != "number" or counted[0] == counted[1]
 
 
 def _are_alike(old: Sequence[_Word], new: Sequence[_Word]) -> bool:

@@ -19,10 +19,11 @@ from memoranda.remember.base import KnownMatch, Utterance
 from memoranda.remember.importance_words import classes_of
 from memoranda.text.terms import query_terms
 
-# A number with its point, a word with its apostrophe, or a sign that makes a difference ("C" and "C++", "5" and "-5").
+# A number with its point ("5" and ".5"), a word with its apostrophe, or a sign that makes a difference ("C" and "C++",
+# "5" and "-5").
 _TOKEN: Final = re.compile(
-    r"[+\-]?\d+(?:[.,:/]\d+)*|[^\W\d_][^\W_]*(?:'[^\W_]+)*[+#]*|[^\W_]+|[$€£¥%°&@/=<>*+#~^|\\_§¬±×÷]"
-    r"|!(?==)|(?<!\S)!(?=\w)|[:;]-?[()](?!\S)|[\u20a0-\u20cf\u2190-\u2bff\U0001f000-\U0001faff]"
+    r"[+\-]?(?:(?<![\w.,:;!?])\.)?\d+(?:[.,:/]\d+)*|[^\W\d_][^\W_]*(?:'[^\W_]+)*[+#]*|[^\W_]+|[$€£¥%°&@/=<>*+#~^|\\_§¬±×÷]"
+    r"|!(?==)|(?<!\S)[!.](?=\w)|[:;]-?[()](?!\S)|[\u20a0-\u20cf\u2190-\u2bff\U0001f000-\U0001faff]"
     r"|(?:(?<=\bno)|(?<=\byes)|(?<=\bnot)|(?<=\bnever)|(?<=\bdon't)|(?<=\bstop))\s?[,;:.!–—-]+(?=\s+\w)"
 )
 _PAUSE: Final = re.compile(r"\s?[,;:.!–—-]+")

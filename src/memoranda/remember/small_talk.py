@@ -26,9 +26,14 @@ _LEADS: Final = _set(
 )
 """Words before a statement."""
 _SPEAKER: Final = _set("i we im ive")
-_OTHERS: Final = _set("he she they")
+_OTHERS: Final = _set("he she they everyone everybody nobody someone somebody none both")
 _THINGS: Final = _set("it that this")
 _ARTICLES: Final = _set("a an the my our his her their")
+_SUBJECT: Final = re.compile(
+    r"(?:(?:all|most|some|none|one|both|half)(?: of)? )?(?:a|an|the|my|our|his|her|their)(?: [\w']+){1,2} "
+    r"(?:is|are|was|were|isn't|aren't|has|have|had|can|can't|will|won't|did|didn't|said) "
+)
+"""Who or what is spoken of, and its verb: "All of my friends are …"; without a verb it is a form of address."""
 _ELIDED: Final = _set("got need want made said stopped used can't cannot am")
 """Verbs that are said without "I": "Got the job!"."""
 _WANTS: Final = _set("need want stop")
@@ -103,6 +108,8 @@ def _states(sentence: str, names: Collection[str]) -> bool:
     if len(words) < 2 or not EMPTY_WORDS.issuperset(words) or _SET_PHRASES.search(" ".join(words)):
         return False
     found = _CONTRACTED.fullmatch(words[0])
+    if _SUBJECT.match(" ".join(words)):
+        return _FEELINGS.isdisjoint(words) and _PRAISE.isdisjoint(words) and "you" not in words
     return _says_of(found[1] if found else words[0], words, contracted=found is not None)
 
 

@@ -208,6 +208,11 @@ def is_redacted(words: str) -> bool:
     return _REDACTED.search(words) is not None
 
 
+def is_number(word: str) -> bool:
+    """Return whether a word says how many: "5", "5mg", "five"."""
+    return word[:1].isdigit() or word.casefold() in _WORD_NUMBERS
+
+
 def read_value(value: str) -> Reading:
     """Return what kind of value it is; one of two opposite states is read as the denial of the other."""
     folded = " ".join(value.casefold().split())

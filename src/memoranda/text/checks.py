@@ -1,4 +1,4 @@
-"""Which texts may be stored or asked for. Apart from `text`, whose tables of words take time to load."""
+"""Which texts may be stored or asked for. Apart from `terms`, whose tables of words take time to load."""
 
 from __future__ import annotations
 

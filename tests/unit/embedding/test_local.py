@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from unittest import mock
@@ -278,33 +279,31 @@ def test_damaged_model_file_is_refused(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_slots_are_given_in_the_order_of_arrival() -> None:
-    slots, order = FairSlots(1), list[str]()
-    stopped = threading.Event()
+    slots, order = FairSlots(1), list[int]()
 
-    def work_on_and_on() -> None:
-        while not stopped.is_set():
+    def work_twice(number: int) -> None:
+        for _ in range(2):
             with slots:
-                order.append("long")
-                time.sleep(0.002)
+                order.append(number)
 
-    def work_once() -> None:
-        with slots:
-            order.append("short")
-
-    long = threading.Thread(target=work_on_and_on)
-    long.start()
-    for _ in range(20):
-        before = len(order)
-        short = threading.Thread(target=work_once)
-        short.start()
-        short.join(10)
-        assert not short.is_alive()
-        # At most the one that was running, and the one that had come before.
-        assert order[before:].index("short") <= 3, order[before:]
-    stopped.set()
-    long.join()
+    threads = [threading.Thread(target=work_twice, args=(number,)) for number in range(5)]
     with slots:
-        assert order.count("short") == 20
+        for number, thread in enumerate(threads, start=1):
+            thread.start()
+            _wait_for(lambda number=number: len(slots._waiting) == number)
+    for thread in threads:
+        thread.join(10)
+        assert not thread.is_alive()
+    # Who comes a second time waits behind those who came before.
+    assert order[:5] == [0, 1, 2, 3, 4]
+    assert sorted(order[5:]) == [0, 1, 2, 3, 4]
+
+
+def _wait_for(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
 
 
 def test_slot_of_an_interrupted_thread_is_given_on() -> None:

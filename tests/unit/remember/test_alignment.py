@@ -95,3 +95,29 @@ def test_two_things_that_may_both_be_true_share_no_slot(older: str, newer: str) 
 def test_how_something_is_only_follows_how_it_was() -> None:
     (pair,) = aligned("Emi is happy.", "Emi is tired now.")
     assert relate(pair.older, pair.newer) == "follow"
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("I drink oat milk.", "I no longer drink milk."),
+        ("I like Anna's cooking.", "I no longer like cooking."),
+        ("I take 5 mg of ramipril.", "I now take 10 mg of simvastatin."),
+        ("I use 2 monitors.", "I now use 3 keyboards."),
+        ("I drink 3 cups of coffee a day.", "I now drink 2 litres of water a day."),
+    ],
+)
+def test_another_thing_of_the_same_kind_ends_nothing(older: str, newer: str) -> None:
+    assert [pair.newer.operation for pair in aligned(older, newer)] == ["state"]
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "operation"),
+    [
+        ("I take 5 mg of ramipril.", "I now take 10 mg of ramipril.", "update"),
+        ("I often drink milk.", "I no longer drink milk.", "end"),
+        ("I keep three goats.", "I no longer keep goats.", "end"),
+    ],
+)
+def test_the_same_thing_with_another_number_or_without_it_is_a_change(older: str, newer: str, operation: str) -> None:
+    assert [pair.newer.operation for pair in aligned(older, newer)] == [operation]

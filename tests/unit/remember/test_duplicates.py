@@ -204,3 +204,16 @@ def test_long_run_of_marks_is_read_at_once(marks: str) -> None:
     started = perf_counter()
     statement_tokens("x" + marks * 20_000 + "y")
     assert perf_counter() - started < 2
+
+
+@pytest.mark.parametrize(
+    ("known", "new"),
+    [("The dose is 5 mg.", "The dose is .5 mg."), ("It fell by -.5.", "It fell by .5."), ("Read .env", "Read env")],
+)
+def test_point_before_a_number_or_a_word_makes_two_statements(known: str, new: str) -> None:
+    assert not same_statement(known, new)
+
+
+def test_dots_between_words_make_no_difference() -> None:
+    assert same_statement("Wake me at... 5", "Wake me at 5")
+    assert same_statement("Wait...5 eggs.", "Wait, 5 eggs")

@@ -203,3 +203,22 @@ def test_assistant_that_repeats_the_user_is_an_echo() -> None:
     )
     assert isinstance(found[1], Verdict)
     assert (found[1].status, found[1].rule, found[1].duplicate_of) == ("rejected", "echo", "u")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "All of my friends are coming.",
+        "My friends are here.",
+        "Everyone is coming.",
+        "The girl is back.",
+        "Nobody said no.",
+    ],
+)
+def test_statement_about_others_in_everyday_words_is_kept(text: str) -> None:
+    assert rule_for(text) is None
+
+
+@pytest.mark.parametrize("text", ["Thanks, my friends!", "The idea is great.", "Everyone is awesome!", "My pleasure."])
+def test_praise_of_others_is_rejected(text: str) -> None:
+    assert rule_for(text) == "greeting"

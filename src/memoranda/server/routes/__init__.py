@@ -1,1 +1,1 @@
-"""The routes, one file per resource. Each converts the request, calls the manager, and converts the result."""
+"""The routes, by the themes of the manager. Each converts the request, calls the manager, and converts the result."""
