@@ -22,7 +22,14 @@ SECTIONS: Final = {
 """Under which heading the help lists each command."""
 
 
+_LIBRARY_NAMES: Final = {"remember": "add"}
+"""Commands by the name of the method that does the same in the library."""
+
+
 class _SectionedGroup(CommandGroup):
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        return super().get_command(ctx, _LIBRARY_NAMES.get(cmd_name, cmd_name))
+
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - the signature is the base class's
         width = max(map(len, self.commands))
         for title, names in SECTIONS.items():

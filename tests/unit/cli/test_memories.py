@@ -24,6 +24,11 @@ def test_init_creates_database_and_shows_status(memoranda: Memoranda) -> None:
     assert "static" in memoranda("init").stdout
 
 
+def test_command_is_found_by_the_name_of_the_library(memoranda: Memoranda) -> None:
+    [outcome] = memoranda.json("remember", "Ann likes green tea", "-u", "ann")
+    assert outcome["status"] == "stored"
+
+
 def test_db_option_is_relative_to_current_folder(memoranda: Memoranda, tmp_path: Path) -> None:
     assert memoranda.json("init", "--db", "other.db")["database"] == str(tmp_path / "other.db")
 
