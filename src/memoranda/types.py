@@ -440,6 +440,9 @@ class Usage(Record):
         )
 
 
+_NO_USAGE: Final = Usage()
+
+
 class Outcomes(list[Outcome]):
     """The results of the writes of one call, in order, and the usage of a language model.
 
@@ -450,7 +453,7 @@ class Outcomes(list[Outcome]):
     def __init__(
         self,
         outcomes: Iterable[Outcome] = (),
-        usage: Usage = Usage(),  # noqa: B008 - it is frozen
+        usage: Usage = _NO_USAGE,
         failure: str | None = None,
     ) -> None:
         super().__init__(outcomes)
