@@ -96,8 +96,8 @@ class Machine:
         size = -(-len(rows) // _RUNS_OF_A_BATCH)
         runs = [order[at : at + size] for at in range(0, len(order), size)]
         logits = torch.cat([model(*self.pad([rows[number] for number in run])) for run in runs])
-        places = torch.tensor(order, device=self.device).argsort()
-        return list(logits[places].split([len(texts) for _, texts in lists]))
+        positions = torch.tensor(order, device=self.device).argsort()
+        return list(logits[positions].split([len(texts) for _, texts in lists]))
 
     def ids(self, text: str, window: int) -> list[int]:
         ids: list[int] = self._tokenizer.encode(text).ids

@@ -101,10 +101,10 @@ def _talks(file: Path) -> QuestionSet:
     for line in file.read_text("utf-8").splitlines():
         talk = json.loads(line)
         scope, turns = talk["title"], []
-        for place, (day, speaker, text) in enumerate(talk["turns"]):
+        for position, (day, speaker, text) in enumerate(talk["turns"]):
             role, name = (speaker, None) if speaker in _ROLES else ("user", speaker)
-            said_at = _parse_time(f"{day}T18:00:00") + timedelta(minutes=place)
-            turns.append(Turn(str(place), day, said_at, role, name, text))
+            said_at = _parse_time(f"{day}T18:00:00") + timedelta(minutes=position)
+            turns.append(Turn(str(position), day, said_at, role, name, text))
         scopes[scope] = turns
         asked_at = turns[-1].said_at + timedelta(days=30)
         for number, (text, gold, kind) in enumerate(talk["qs"]):
