@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from memoranda import MemoryManager, Message
 
 DEPTH = 50
 """Hits per question: a session is ranked by all of its hits, so more hits than the metrics use are needed."""
+_PAGE = 1000
 
 
 def open_store(store: Path, embedder: CachedVectors | None) -> MemoryManager:
@@ -32,10 +34,11 @@ def ingest(manager: MemoryManager, questions: QuestionSet) -> Iterator[tuple[int
 
 def ask(manager: MemoryManager, question: Question, mode: str | None, *, user_turns: bool) -> dict[str, Any]:
     """Recall for one question, and return the answer as JSON data; with `user_turns`, also a recall of user turns."""
-    started = time.perf_counter()
-    found = manager.recall(
-        question.text, user=question.scope, limit=DEPTH, now=question.asked_at, mode=mode, explain=True
-    )
+    with _archived(manager, question):
+        started = time.perf_counter()
+        found = manager.recall(
+            question.text, user=question.scope, limit=DEPTH, now=question.asked_at, mode=mode, explain=True
+        )
     elapsed = (time.perf_counter() - started) * 1000
     answer: dict[str, Any] = {
         "turns": [hit.message_id for hit in found],
@@ -56,6 +59,20 @@ def ask(manager: MemoryManager, question: Question, mode: str | None, *, user_tu
         )
         answer["user_turns"] = [hit.message_id for hit in of_user]
     return answer
+
+
+@contextmanager
+def _archived(manager: MemoryManager, question: Question) -> Iterator[None]:
+    """Archive the memories of the turns that a question must not find, and restore them."""
+    ids, after = list[int](), 0
+    while question.hidden and (page := manager.list_memories(_PAGE, after, user=question.scope)):
+        ids += [memory.id for memory in page if memory.message_id in question.hidden]
+        after = page[-1].id
+    for memory_id in ids:
+        manager.archive(memory_id, user=question.scope)
+    yield
+    for memory_id in ids:
+        manager.restore(memory_id, user=question.scope)
 
 
 def _to_message(turn: Turn) -> Message:

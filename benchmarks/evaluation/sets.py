@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -18,7 +18,6 @@ _OTHERS_START, _OTHERS_DAYS = datetime(2023, 1, 5, 12, tzinfo=UTC), 330
 TALKS = Path(__file__).resolve().parent.parent / "data" / "talks.jsonl"
 _ROLES = ("user", "assistant")
 _POOLED_SCOPES = 10
-_ABSENT = "-absent"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +44,8 @@ class Question:
     gold: tuple[str, ...]
     gold_sessions: tuple[str, ...]
     answerable: bool
+    hidden: tuple[str, ...] = ()
+    """Turns that are archived while the question is asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,10 @@ class QuestionSet:
     scopes: dict[str, list[Turn]]
     questions: list[Question]
 
+    def people(self, scope: str) -> list[str]:
+        """Return the names of those who speak in a conversation."""
+        return sorted({turn.speaker for turn in self.scopes[scope] if turn.speaker})
+
     def user_gold(self, question: Question) -> tuple[str, ...]:
         """Return the answer turns that the user said."""
         of_user = {turn.id for turn in self.scopes[question.scope] if turn.role == "user"}
@@ -63,8 +68,9 @@ class QuestionSet:
 
 def load(name: str, data: Path) -> QuestionSet:
     """Load a question set by name: see `SETS` in `benchmarks/quality.py`."""
-    if name.endswith(_ABSENT):
-        return _ask_elsewhere(name, load(name.removesuffix(_ABSENT), data))
+    base, _, variant = name.rpartition("-")
+    if variant in _UNANSWERABLE:
+        return _add_unanswerable(name, variant, load(base, data))
     if name == "talks":
         return _talks(TALKS)
     if name.startswith("locomo"):
@@ -145,21 +151,48 @@ def _add_other_talks(pooled: QuestionSet, folder: Path, size: int) -> QuestionSe
     return QuestionSet(pooled.name, {scope: turns}, pooled.questions)
 
 
-def _ask_elsewhere(name: str, found: QuestionSet) -> QuestionSet:
-    """Ask every answerable question once more in the next conversation, about its people: nothing there answers it."""
+def _add_unanswerable(name: str, variant: str, found: QuestionSet) -> QuestionSet:
+    """Ask every answerable question once more, in a way that nothing answers it."""
+    asked = [each for each in found.questions if each.answerable and each.gold]
+    changed = [_UNANSWERABLE[variant](found, each) for each in asked]
+    without = [
+        replace(each, id=f"{each.id}-{variant}", gold=(), gold_sessions=(), answerable=False)
+        for each in changed
+        if each is not None
+    ]
+    return QuestionSet(name, found.scopes, [*asked, *without])
+
+
+def _ask_elsewhere(found: QuestionSet, question: Question) -> Question:
+    """Ask in the next conversation, about its people: the topic was never mentioned there."""
     scopes = list(found.scopes)
-    people = {scope: sorted({turn.speaker for turn in found.scopes[scope] if turn.speaker}) for scope in scopes}
-    asked = [each for each in found.questions if each.answerable]
-    moved = []
-    for each in asked:
-        other = scopes[(scopes.index(each.scope) + 1) % len(scopes)]
-        text = each.text
-        for old, new in zip(people[each.scope], people[other], strict=False):
-            text = re.sub(rf"\b{re.escape(old)}\b", new, text)
-        moved.append(
-            replace(each, id=f"{each.id}{_ABSENT}", scope=other, text=text, gold=(), gold_sessions=(), answerable=False)
-        )
-    return QuestionSet(name, found.scopes, [*asked, *moved])
+    other = scopes[(scopes.index(question.scope) + 1) % len(scopes)]
+    return replace(
+        question, scope=other, text=_rename(question.text, found.people(question.scope), found.people(other))
+    )
+
+
+def _ask_about_other_person(found: QuestionSet, question: Question) -> Question | None:
+    """Ask one of two people about what the other said; None where there are not two, or the question names neither."""
+    people = found.people(question.scope)
+    text = _rename(question.text, people, people[::-1])
+    return None if len(people) != 2 or text == question.text else replace(question, text=text)
+
+
+def _hide_evidence(_: QuestionSet, question: Question) -> Question:
+    """Ask where the topic stays and only the turns that answer are gone."""
+    return replace(question, hidden=question.gold)
+
+
+_UNANSWERABLE = {"absent": _ask_elsewhere, "swapped": _ask_about_other_person, "hidden": _hide_evidence}
+
+
+def _rename(text: str, old: Sequence[str], new: Sequence[str]) -> str:
+    names = dict(zip(old, new, strict=False))
+    if not names:
+        return text
+    pattern = "|".join(re.escape(name) for name in names)
+    return re.sub(rf"\b(?:{pattern})\b", lambda found: names[found[0]], text)
 
 
 def _without_assistant(found: QuestionSet) -> QuestionSet:
