@@ -19,12 +19,11 @@ from bert import LAYERS, Bert, load
 from pool import Haystack, Question, Turn, read_pool, without_names
 from torch import Tensor
 from torch.nn import functional
-from train import DIALOGUES, MINED, Item, Machine, write
+from train import DIALOGUES, MINED, READINGS, Item, Machine, read_turn, write
 
 _LISTS = 32
 _HARD, _NEAR, _ANY = 10, 2, 2
 """Turns of a list: those that look right, others of the same session, and any."""
-_PREVIOUS_SHARE = 0.5
 _UTTERANCE_SHARE = 1.5
 """Questions that are made from turns, per question of the pool: nobody has to know their answers but the teacher."""
 _UTTERANCE_WORDS = 6
@@ -47,24 +46,6 @@ _LOGIT_WEIGHT = 0.05
 """Weight of equal logits beside equal orders: it keeps the scale, which the product calibrates on."""
 _STATE_WEIGHT = 2.0
 """Weight of equal states of all tokens: what the teacher learnt from other texts is kept, where logits tell little."""
-
-
-class Tokens:
-    """The tokens of every turn and question, computed once."""
-
-    def __init__(self, machine: Machine, haystacks: Sequence[Haystack]) -> None:
-        self._turns = {id(each): [machine.ids(turn.said, 128) for turn in each.turns] for each in haystacks}
-        self._questions = {id(q): machine.ids(q.text, 64) for each in haystacks for q in each.questions}
-
-    def pair(self, item: Item, number: int, *, after_previous: bool) -> tuple[list[int], list[int]]:
-        haystack, question = item
-        turns = self._turns[id(haystack)]
-        found = turns[number]
-        before = number - 1
-        if after_previous and number and haystack.turns[before].session == haystack.turns[number].session:
-            found = [*turns[before][:-1], *found[1:]]
-            found = found if len(found) <= 128 else [*found[:127], found[-1]]
-        return self._questions[id(question)], found[1:]
 
 
 def add_utterances(haystacks: Sequence[Haystack], rng: random.Random) -> None:
@@ -160,7 +141,6 @@ def distil(
 ) -> None:
     """Train the students, all on the same lists, until the time is over; print how well they agree with the teacher."""
     rng = random.Random(seed)
-    tokens = Tokens(machine, haystacks)
     apart = rng.sample(range(len(haystacks)), max(1, len(haystacks) // 30))
     items, left_out = _split(haystacks, apart)
     optimizers = [torch.optim.AdamW(each.parameters(), lr=_RATE, weight_decay=0.01) for each in students]
@@ -171,7 +151,7 @@ def distil(
             break
         if step % 500 == 0:
             print(f"  step {step}, {step * _LISTS / len(items):.1f} epochs, {past:.0%} of the time", flush=True)
-        ids, width = _rows(machine, tokens, batch, rng)
+        ids, width = _rows(machine, batch, rng)
         with machine.half_precision():
             with torch.no_grad():
                 known = teacher.states(*ids)
@@ -187,7 +167,7 @@ def distil(
                 optimizer.step()
     for student in students:
         student.eval()
-    _compare(machine, teacher, students, tokens, left_out, rng)
+    _compare(machine, teacher, students, left_out, rng)
 
 
 def _split(haystacks: Sequence[Haystack], apart: Sequence[int]) -> tuple[list[Item], list[Item]]:
@@ -197,18 +177,17 @@ def _split(haystacks: Sequence[Haystack], apart: Sequence[int]) -> tuple[list[It
     return items
 
 
-def _rows(
-    machine: Machine, tokens: Tokens, batch: Sequence[Item], rng: random.Random
-) -> tuple[tuple[Tensor, ...], int]:
+def _rows(machine: Machine, batch: Sequence[Item], rng: random.Random) -> tuple[tuple[Tensor, ...], int]:
     rows = []
-    for item in batch:
-        after = rng.random() < _PREVIOUS_SHARE
-        rows += [tokens.pair(item, n, after_previous=after) for n in candidates(item, rng)]
+    for haystack, question in batch:
+        reading = rng.choice(READINGS)
+        texts = [read_turn(haystack, n, reading) for n in candidates((haystack, question), rng)]
+        rows += [machine.pair(question.text, text) for text in texts]
     return machine.pad(rows), _HARD + _NEAR + _ANY
 
 
 def _compare(
-    machine: Machine, teacher: Bert, students: Sequence[Bert], tokens: Tokens, items: Sequence[Item], rng: random.Random
+    machine: Machine, teacher: Bert, students: Sequence[Bert], items: Sequence[Item], rng: random.Random
 ) -> None:
     """Print on lists of haystacks that were not trained on how often teacher and students put the right turn first."""
     lists = [item for item in items if item[1].kind not in ("utterance", "words")]
@@ -216,7 +195,7 @@ def _compare(
     scores: list[list[Tensor]] = [[] for _ in range(1 + len(students))]
     with torch.no_grad(), machine.half_precision():
         for at in range(0, len(lists), _LISTS):
-            ids, width = _rows(machine, tokens, lists[at : at + _LISTS], rng)
+            ids, width = _rows(machine, lists[at : at + _LISTS], rng)
             for found, model in zip(scores, (teacher, *students), strict=True):
                 found.append(model(*ids).view(-1, width))
     whole = [torch.cat(each) for each in scores]

@@ -15,6 +15,7 @@ import random
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -33,14 +34,17 @@ from pool import (
 from tokenizers import BertWordPieceTokenizer
 from torch import Tensor
 from torch.nn import functional
+from torch.nn.utils.rnn import pad_sequence
 
 MINED = 30
 _SMOKE_TURNS, _SMOKE_QUESTIONS = 200, 4
 _TEMPERATURE = 0.02
 _TEACHER_TEMPERATURE = 2.0
+_LEFT_OUT = -1e4
+"""The score of a turn that does not count."""
 _MASK_MARGIN = 0.5
 """Wrong turns of made-up questions that the stock reranker puts this close to the right one may be right."""
-_READINGS = ("alone", "alone", "alone", "questions", "questions", "questions", "turn", "turn", "turn", "turn")
+READINGS = ("alone", "alone", "alone", "questions", "questions", "questions", "turn", "turn", "turn", "turn")
 """How often a turn is read alone, after the questions of the turn before it, and after that whole turn."""
 _RUNS_OF_A_BATCH = 4
 """A batch is read in as many runs of rows of similar length: one run would be padded to its longest row."""
@@ -59,6 +63,9 @@ class Recipe:
     same_session: int
     repeat: int
     """How often an epoch has each question of our own dialogues."""
+    absolute: float = 0.0
+    """Weight of telling right from wrong turn by turn, beside the order of a list: so that a score means the same
+    for every question, also where no turn is right."""
 
 
 RERANKER = Recipe(batch=32, rate=4e-5, epochs=1, hard=10, same_session=2, repeat=4)
@@ -72,6 +79,8 @@ class Machine:
     def __init__(self, vocabulary: Path) -> None:
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         self._tokenizer = BertWordPieceTokenizer(str(vocabulary), lowercase=True)
+        # A turn is read again and again: with other questions, in other epochs, by the teacher.
+        self.ids = lru_cache(maxsize=1_000_000)(self._ids)
 
     def half_precision(self) -> torch.autocast:
         """Return the context that computes in bf16 on a GPU; most processors only imitate it, slowly."""
@@ -80,9 +89,9 @@ class Machine:
     def texts(self, texts: Sequence[str], window: int = 128) -> tuple[Tensor, Tensor, Tensor]:
         return self.pad([(self.ids(text, window), []) for text in texts])
 
-    def pairs(self, question: str, texts: Sequence[str]) -> tuple[Tensor, Tensor, Tensor]:
-        asked = self.ids(question, 64)
-        return self.pad([(asked, self.ids(text, 128)[1:]) for text in texts])
+    def pair(self, question: str, text: str) -> tuple[list[int], list[int]]:
+        """Return the tokens of a question and a text, as the reranker reads them."""
+        return self.ids(question, 64), self.ids(text, 160)[1:]
 
     def embed(self, model: Bert, texts: Sequence[str], size: int = 512) -> np.ndarray:
         with torch.no_grad():
@@ -91,7 +100,7 @@ class Machine:
 
     def rank_lists(self, model: Bert, lists: Sequence[tuple[str, Sequence[str]]]) -> list[Tensor]:
         """Return the logits of each list of a question and its texts, in one run."""
-        rows = [(self.ids(question, 64), self.ids(text, 160)[1:]) for question, texts in lists for text in texts]
+        rows = [self.pair(question, text) for question, texts in lists for text in texts]
         order = sorted(range(len(rows)), key=lambda number: len(rows[number][0]) + len(rows[number][1]))
         size = -(-len(rows) // _RUNS_OF_A_BATCH)
         runs = [order[at : at + size] for at in range(0, len(order), size)]
@@ -99,7 +108,7 @@ class Machine:
         positions = torch.tensor(order, device=self.device).argsort()
         return list(logits[positions].split([len(texts) for _, texts in lists]))
 
-    def ids(self, text: str, window: int) -> list[int]:
+    def _ids(self, text: str, window: int) -> list[int]:
         ids: list[int] = self._tokenizer.encode(text).ids
         return ids if len(ids) <= window else [*ids[: window - 1], ids[-1]]
 
@@ -135,14 +144,26 @@ def train_reranker(machine: Machine, stock: Path, items: Sequence[Item], recipe:
             logits = machine.rank_lists(model, lists)
             with torch.no_grad():
                 known = machine.rank_lists(teacher, lists)
-        losses = []
-        for scores, stock_scores, is_made_up in zip(logits, known, made_up, strict=True):
-            doubtful = stock_scores > stock_scores[0] - _MASK_MARGIN
-            doubtful[0] = False
-            kept = scores.masked_fill(doubtful, -1e4) if is_made_up else scores
-            losses.append(-functional.log_softmax(kept, 0)[0])
-        _update(model, torch.stack(losses).mean(), optimizer, schedule)
+        scores, stock_scores = (
+            pad_sequence(each, batch_first=True, padding_value=_LEFT_OUT) for each in (logits, known)
+        )
+        doubtful = stock_scores > stock_scores[:, :1] - _MASK_MARGIN
+        doubtful[:, 0] = False
+        doubtful &= torch.tensor(made_up, device=machine.device)[:, None]
+        scores = scores.masked_fill(doubtful, _LEFT_OUT)
+        loss = -functional.log_softmax(scores, 1)[:, 0].mean()
+        if recipe.absolute:
+            loss = loss + recipe.absolute * _loss_of_each(scores)
+        _update(model, loss, optimizer, schedule)
     return model.eval()
+
+
+def _loss_of_each(scores: Tensor) -> Tensor:
+    """Return how far the right turn of each list is from yes, and the mean of its wrong ones from no."""
+    wrong = scores[:, 1:]
+    read = wrong > _LEFT_OUT
+    no = (functional.softplus(wrong) * read).sum(1) / read.sum(1).clamp(min=1)
+    return (functional.softplus(-scores[:, 0]) + no).mean()
 
 
 def train_embedder(
@@ -176,13 +197,14 @@ def _lists(batch: Sequence[Item], recipe: Recipe, rng: random.Random) -> tuple[l
     for haystack, question in batch:
         turns = pick_list(haystack, question, rng, recipe.hard, recipe.same_session)
         lists.append(
-            (question.text, [_text(haystack, n, reading) for reading in [rng.choice(_READINGS)] for n in turns])
+            (question.text, [read_turn(haystack, n, reading) for reading in [rng.choice(READINGS)] for n in turns])
         )
         made_up.append(question.kind not in HUMAN_KINDS)
     return lists, made_up
 
 
-def _text(haystack: Haystack, number: int, reading: str) -> str:
+def read_turn(haystack: Haystack, number: int, reading: str) -> str:
+    """Return a turn as one of the readings gives it to the reranker."""
     if reading == "alone":
         return haystack.turns[number].said
     return haystack.after_previous(number, only_questions=reading == "questions")
