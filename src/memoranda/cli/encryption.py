@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from memoranda.cli.options import CommandOptions, command
+from memoranda.cli.options import DATABASE, CommandOptions, command
 from memoranda.cli.output import message, print_result, progress_bar
+from memoranda.display import plural
 from memoranda.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ _REMAINING = "Not changed, delete or move them: {}"
 def register(app: typer.Typer) -> None:
     """Add these commands to the app."""
     for name, function in (("encrypt", encrypt), ("decrypt", decrypt), ("rekey", rekey)):
-        command(app, name)(function)
+        command(app, name, shared=DATABASE)(function)
 
 
 def encrypt(options: CommandOptions) -> None:
@@ -109,7 +110,7 @@ def _convert(options: CommandOptions, current: EncryptionKey | None, new: Encryp
 
     with progress_bar(title, options.as_json) as progress:
         done = change_key(options.config, current, new, progress)
-    state = "encrypted" if done.encrypted else "not encrypted"
-    summary = f"{done.path} is {state}{'' if done.changed else ' already'}: {done.memories} memories"
+    state = ("encrypted" if done.encrypted else "not encrypted") + ("" if done.changed else " already")
+    summary = f"{done.path} is {state}: {plural(done.memories, 'memory', 'memories')}"
     notes = [message(_REMAINING.format(", ".join(done.remaining)), "yellow")] if done.remaining else []
     print_result(done, options.as_json, message(summary), *notes)

@@ -188,7 +188,6 @@ def _to_json(value: object) -> str:
 
 command(items, "put", shared=WRITE)(put_item)
 command(items, "show", shared=WRITE)(show_item)
-command(items, "get", shared=WRITE)(show_item)
 command(items, "list", shared=WRITE)(list_items)
 command(items, "delete", shared=WRITE)(delete_items)
 command(items, "namespaces", shared=WRITE)(list_namespaces)

@@ -189,7 +189,8 @@ _ALL_USERS: Final = {
 }
 _AS_JSON: Final = {"as_json": (AsJson, False)}
 OUTPUT: OptionTable = _AS_JSON
-DATABASE: OptionTable = {"db": _DATABASE["db"], **_AS_JSON}
+SERVED: OptionTable = {"db": _DATABASE["db"]}
+DATABASE: OptionTable = {**SERVED, **_AS_JSON}
 STORE: OptionTable = {**_DATABASE, **_AS_JSON}
 WRITE: OptionTable = {**_DATABASE, **_OWNER, **_AS_JSON}
 READ: OptionTable = {**_DATABASE, **_FILTER, **_ALL_USERS, **_AS_JSON}
