@@ -40,6 +40,7 @@ def encrypt(options: CommandOptions) -> None:
 
     After an interruption, run it again: the database is complete at all times.
     """
+    options.require_database()
     key = _configured_key(options) or _make_key(ask_key("the database"))
     _convert(options, None, key, "Encrypting")
 
@@ -49,6 +50,7 @@ def decrypt(options: CommandOptions) -> None:
 
     After an interruption, run it again: the database is complete at all times.
     """
+    options.require_database()
     _convert(options, _required_key(options), None, "Decrypting")
 
 
@@ -62,6 +64,7 @@ def rekey(
 
     Without an option for the new key, it is asked for. After an interruption, run it again with the same two keys.
     """
+    options.require_database()
     current = _required_key(options)
     new = find_key(new_key_file, new_key_variable, new_key_command) or ask_key("the database, the new one")
     _convert(options, current, _make_key(new), "Encrypting")

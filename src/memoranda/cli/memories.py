@@ -108,6 +108,8 @@ def edit(
     ] = None,
 ) -> None:
     """Change a memory. Fields without an option keep their value."""
+    if all(each is None for each in (content, kind, source, importance, metadata)):
+        raise InvalidInput("change what? Give --content, --type, --source, --importance or --metadata")
     with options.open_manager() as manager:
         memory = manager.update(
             memory_id,

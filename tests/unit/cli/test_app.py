@@ -49,4 +49,17 @@ def test_no_two_commands_say_that_they_do_the_same() -> None:
 
 def test_names_of_the_library_are_commands_too(memoranda: Memoranda) -> None:
     memoranda.json("remember", "Ana lives in Oslo", "-u", "ana")
-    assert memoranda.json("get", "1", "-u", "ana")["content"] == "Ana lives in Oslo"
+    assert "Ana lives in Oslo" in memoranda("get", "1", "-u", "ana").output
+
+
+def test_errors_name_options_of_the_command(memoranda: Memoranda) -> None:
+    memoranda.add_facts()
+    for arguments, said in (
+        (("edit", "1", "-u", "ann"), "--content, --type, --source, --importance or --metadata"),
+        (("list", "-u", "ann", "--all-users"), "give --user, or --all-users, not both"),
+        (("items", "show", "a", "b"), "--user NAME"),
+        (("discard", "1", "-u", "ann"), "use forget to remove it"),
+    ):
+        done = memoranda(*arguments)
+        assert done.exit_code in (2, 3)
+        assert said in done.stderr
