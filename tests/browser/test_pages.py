@@ -345,13 +345,14 @@ def test_pages_are_accessible_and_photographed(look: Look, small: str, scheme: s
     watched = look(small, viewport={"width": width, "height": 860}, color_scheme=scheme)
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     talk = "conversations/read?user=ana&agent=helper&session=first%20talk"
-    for address in (*PAGES, talk, f"memories/{memory_id(small, 'green tea')}"):
+    for address in (*PAGES, "people/Bea", talk, f"memories/{memory_id(small, 'green tea')}"):
         page = watched.open(address)
         name = address.partition("?")[0].replace("/", "-")
         page.screenshot(path=SCREENSHOTS / f"{name}-{scheme}-{width}.png")
         assert serious_findings(page, only_colours=scheme == "dark") == [], address
         page.set_viewport_size({"width": other_width, "height": 860})
         page.screenshot(path=SCREENSHOTS / f"{name}-{scheme}-{other_width}.png")
+        assert serious_findings(page, only_colours=scheme == "dark") == [], f"{address} at {other_width}"
         assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth + 1"), address
         page.set_viewport_size({"width": width, "height": 860})
     page.goto(f"{small}/docs")

@@ -79,16 +79,14 @@ function Speakers({ admin }) {
 }
 
 const initials = (name) =>
-  [...name.replace(/[^\p{L}\p{N} _-]/gu, "")].length
-    ? name
-        .replace(/[^\p{L}\p{N} _-]/gu, "")
-        .split(/[ _-]+/)
-        .filter(Boolean)
-        .map((word) => [...word][0])
-        .slice(0, 2)
-        .join("")
-        .toUpperCase()
-    : "·";
+  name
+    .replace(/[^\p{L}\p{N} _-]/gu, "")
+    .split(/[ _-]+/)
+    .filter(Boolean)
+    .map((word) => [...word][0])
+    .slice(0, 2)
+    .join("")
+    .toUpperCase() || "·";
 
 export function PersonPage({ name }) {
   const mayWrite = useCan("write");
