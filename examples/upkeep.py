@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from textwrap import shorten
 
 from memoranda import MemoryManager, Message
 
@@ -37,14 +38,14 @@ def main() -> None:
             memory.pin(pinned.id, user="ann")
 
             clock = START + timedelta(days=60)
-            print("Dry run:")
+            print("What upkeep would do:")
             for decision in memory.upkeep(dry_run=True).decisions:
-                print(f"  {decision.action:<9} {decision.content[:40]!r}: {decision.reason}")
+                print(f"  {decision.action}: {shorten(decision.content, 40, placeholder=' …')!r} ({decision.reason})")
             report = memory.upkeep()
-            print(f"First run: {len(report.decisions)} decisions. Second run: {len(memory.upkeep().decisions)}.")
+            print(f"Done: {len(report.decisions)} changes. A second run changes {len(memory.upkeep().decisions)}.")
 
             receipt = memory.forget(containing="4711", user="ann")
-            print(f"Erased: {len(receipt.ids)} memories, complete: {receipt.complete}")
+            print(f"Erased for ever: {len(receipt.ids)} memories, complete: {receipt.complete}")
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ EXPECTED = {
     "conversation_tracking.py": "8 turns; the context is ['Question 7?', 'Answer 7.', 'Question 8?', 'Answer 8.']",
     "conversation_file.py": "loaded from the file: Start analysis",
     "summarizing_conversation.py": "On day 18 I walked 7 km with Nora.",
-    "upkeep.py": "Second run: 0.\nErased: 2 memories, complete: True",
+    "upkeep.py": "A second run changes 0.\nErased for ever: 2 memories, complete: True",
     "vendor_formats.py": '"tool_use_id": "c1"',
     "agents_in_threads.py": "20 executions in one unbroken chain: True",
     "base_agent.py": "advice: Mails with a name in the subject",

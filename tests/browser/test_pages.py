@@ -40,7 +40,7 @@ def test_first_visit_says_what_to_do_and_loads_the_demo(look: Look, empty: str) 
     page = look(empty).open()
     assert "Nothing is remembered yet" in page.inner_text("main")
     page.get_by_role("button", name="Load the demo conversation").click()
-    page.get_by_text("By person").wait_for(timeout=60_000)
+    page.get_by_text("By user").wait_for(timeout=60_000)
     assert "nora-and-theo" in page.inner_text("main")
 
 
@@ -158,6 +158,22 @@ def test_person_shows_what_is_known_and_what_it_replaced(look: Look, small: str)
     assert "Lisbon" in page.locator(".fact-table").inner_text()
 
 
+def test_person_who_is_no_user_is_known_by_what_others_told(look: Look, writable: str) -> None:
+    said = {"role": "user", "name": "Zoe", "content": "I live in Graz. My brother Max lives in Linz."}
+    httpx2.post(f"{writable}/v1/remember", json={"content": [said], "user": "bo"}).raise_for_status()
+    page = look(writable).open("people")
+    page.locator(".person", has_text="Zoe").click()
+    page.locator(".fact-table", has_text="Graz").wait_for()
+    assert "no user; speaks in 1 memory" in page.inner_text("main")
+    assert page.get_by_role("button", name="Forget…").count() == 0
+    page.locator(".fact-table").get_by_role("link", name="bo", exact=True).first.click()
+    page.get_by_role("button", name="Forget…").wait_for()
+    page.locator(".fact-table").get_by_role("link", name="brother Max").first.click()
+    page.locator("h1", has_text="Max").wait_for()
+    page.locator(".fact-table", has_text="Linz").wait_for()
+    assert "others speak about this person" in page.inner_text("main")
+
+
 def test_ask_shows_hits_signals_and_the_prompt(look: Look, small: str) -> None:
     watched = look(small)
     page = watched.open("ask?q=Where does Ana live%3F")
@@ -186,6 +202,8 @@ def test_graph_has_the_same_in_a_table(look: Look, small: str) -> None:
     page = watched.open("graph")
     page.locator("canvas.graph").wait_for()
     assert "updated by" in page.locator(".chips").inner_text()
+    drawn = page.locator(".legend").inner_text().split(",")[0]
+    assert drawn == page.locator(".graph-grid .card-head .muted").inner_text()
     page.locator(".graph-grid table", has_text="green tea").wait_for()
     page.fill("[data-search]", "cello")
     watched.wait_until("document.querySelectorAll('.graph-grid tbody tr').length === 1")
@@ -327,13 +345,14 @@ def test_pages_are_accessible_and_photographed(look: Look, small: str, scheme: s
     watched = look(small, viewport={"width": width, "height": 860}, color_scheme=scheme)
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     talk = "conversations/read?user=ana&agent=helper&session=first%20talk"
-    for address in (*PAGES, talk, f"memories/{memory_id(small, 'green tea')}"):
+    for address in (*PAGES, "people/Bea", talk, f"memories/{memory_id(small, 'green tea')}"):
         page = watched.open(address)
         name = address.partition("?")[0].replace("/", "-")
         page.screenshot(path=SCREENSHOTS / f"{name}-{scheme}-{width}.png")
         assert serious_findings(page, only_colours=scheme == "dark") == [], address
         page.set_viewport_size({"width": other_width, "height": 860})
         page.screenshot(path=SCREENSHOTS / f"{name}-{scheme}-{other_width}.png")
+        assert serious_findings(page, only_colours=scheme == "dark") == [], f"{address} at {other_width}"
         assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth + 1"), address
         page.set_viewport_size({"width": width, "height": 860})
     page.goto(f"{small}/docs")
@@ -461,12 +480,13 @@ def test_moment_is_chosen_exactly_and_the_answer_is_as_of_it(look: Look, small: 
 def test_facts_without_a_value_and_turned_names_can_be_read(look: Look, small: str) -> None:
     watched = look(small)
     page = watched.open("people/ana")
-    fact = httpx2.get(f"{small}/v1/facts", params={"user": "ana"}).json()[0]
-    names = {**fact, "replaced": [], "value": "", "subject": "gpj\u202egnp"}
-    page.route("**/v1/facts*", lambda route: route.fulfill(json=[names]))
+    person = httpx2.get(f"{small}/ui/person", params={"name": "ana", "all_users": True}).json()
+    names = {**person["facts"][0]["fact"], "replaced": [], "value": "", "subject": "gpj\u202egnp"}
+    told = {**person, "facts": [{"user": "ana", "fact": names}]}
+    page.route("**/ui/person*", lambda route: route.fulfill(json=told))
     page.reload()
     watched.settle()
-    assert page.locator(".fact-table td a").inner_text() == "(no text)"
+    assert page.locator(".fact-table .value-link").inner_text() == "(no text)"
     assert "\u202e" not in page.inner_text("main")
     assert page.locator(".timeline a").inner_text() == "(no text)"
 

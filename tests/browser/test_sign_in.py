@@ -147,7 +147,7 @@ def test_overview_says_why_there_is_no_health_and_when_upkeep_ran(look: Look, tm
         watched.open("memories")
         assert "Name a user at the top" in watched.page.inner_text("main")
         watched.open("people/nobody-here")
-        assert "Nothing is known of anybody called nobody-here" in watched.page.inner_text("main")
+        assert "Nothing is known about anybody called nobody-here" in watched.page.inner_text("main")
         watched.open("overview")
         watched.page.fill("#scope", "ana")
         watched.page.press("#scope", "Enter")

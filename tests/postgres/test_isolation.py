@@ -115,7 +115,7 @@ def test_migrate_command_creates_or_updates_tables_once_and_refuses_unsafe_roles
     second = run(app, ["migrate", "--db", url, "--service-role", SERVICE])
     assert (second.exit_code, "by pgvector" in second.output) == (0, True), second.output
     again = run(app, ["migrate", "--db", url])
-    assert (again.exit_code, "nothing to do" in again.output) == (0, True), again.output
+    assert (again.exit_code, "up to date" in again.output) == (0, True), again.output
     for table in ("search_vectors", "search_terms", "search_owners", "short_lived", "jobs"):
         server.execute(f"DROP TABLE {table}", "fresh")
     server.execute("DROP FUNCTION memoranda_unsearch CASCADE", "fresh")

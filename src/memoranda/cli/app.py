@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from memoranda.cli import doctor, encryption, facts, items, maintenance, mcp, memories, recall, serve, transfer
-from memoranda.cli.options import command
+from memoranda.cli.options import OUTPUT, command
 from memoranda.cli.output import CommandGroup, make_group
 
 SECTIONS: Final = {
@@ -22,14 +22,7 @@ SECTIONS: Final = {
 """Under which heading the help lists each command."""
 
 
-_LIBRARY_NAMES: Final = {"remember": "add"}
-"""Commands by the name of the method that does the same in the library."""
-
-
 class _SectionedGroup(CommandGroup):
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        return super().get_command(ctx, _LIBRARY_NAMES.get(cmd_name, cmd_name))
-
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - the signature is the base class's
         width = max(map(len, self.commands))
         for title, names in SECTIONS.items():
@@ -42,7 +35,7 @@ class _SectionedGroup(CommandGroup):
 app = make_group("Memory for AI agents. Begin with `memoranda add` and `memoranda recall`.", _SectionedGroup)
 for module in (memories, recall, items, facts, maintenance, doctor, transfer, encryption, serve):
     module.register(app)
-command(app, "bench")(maintenance.bench)
+command(app, "bench", shared=OUTPUT)(maintenance.bench)
 app.add_typer(transfer.chats, name="chat")
 app.add_typer(items.items, name="items")
 app.add_typer(memories.knowledge, name="knowledge")

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from memoranda.cli.options import CommandOptions, command
+from memoranda.cli.options import DATABASE, CommandOptions, command
 from memoranda.cli.output import message, print_result, progress_bar
+from memoranda.display import plural
 from memoranda.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ _REMAINING = "Not changed, delete or move them: {}"
 def register(app: typer.Typer) -> None:
     """Add these commands to the app."""
     for name, function in (("encrypt", encrypt), ("decrypt", decrypt), ("rekey", rekey)):
-        command(app, name)(function)
+        command(app, name, shared=DATABASE)(function)
 
 
 def encrypt(options: CommandOptions) -> None:
@@ -39,6 +40,7 @@ def encrypt(options: CommandOptions) -> None:
 
     After an interruption, run it again: the database is complete at all times.
     """
+    options.require_database()
     key = _configured_key(options) or _make_key(ask_key("the database"))
     _convert(options, None, key, "Encrypting")
 
@@ -48,6 +50,7 @@ def decrypt(options: CommandOptions) -> None:
 
     After an interruption, run it again: the database is complete at all times.
     """
+    options.require_database()
     _convert(options, _required_key(options), None, "Decrypting")
 
 
@@ -61,6 +64,7 @@ def rekey(
 
     Without an option for the new key, it is asked for. After an interruption, run it again with the same two keys.
     """
+    options.require_database()
     current = _required_key(options)
     new = find_key(new_key_file, new_key_variable, new_key_command) or ask_key("the database, the new one")
     _convert(options, current, _make_key(new), "Encrypting")
@@ -109,7 +113,7 @@ def _convert(options: CommandOptions, current: EncryptionKey | None, new: Encryp
 
     with progress_bar(title, options.as_json) as progress:
         done = change_key(options.config, current, new, progress)
-    state = "encrypted" if done.encrypted else "not encrypted"
-    summary = f"{done.path} is {state}{'' if done.changed else ' already'}: {done.memories} memories"
+    state = ("encrypted" if done.encrypted else "not encrypted") + ("" if done.changed else " already")
+    summary = f"{done.path} is {state}: {plural(done.memories, 'memory', 'memories')}"
     notes = [message(_REMAINING.format(", ".join(done.remaining)), "yellow")] if done.remaining else []
     print_result(done, options.as_json, message(summary), *notes)

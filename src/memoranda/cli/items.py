@@ -57,7 +57,9 @@ def show_item(options: CommandOptions, namespace: Namespace, key: Key) -> None:
     with options.open_manager() as manager:
         item = manager.get_item(_names(namespace), key, **options.scope)
     if item is None:
-        raise NotFound(f"no item {key!r} in {namespace}: `memoranda items list {namespace}` shows what is there")
+        raise NotFound(
+            f"no item {key!r} in {namespace}: `memoranda items list {namespace}` shows what is there{_whose(options)}"
+        )
     print_result(item, options.as_json, lambda: fields_table([*item.items()]))
 
 
@@ -70,8 +72,14 @@ def delete_items(
     with options.open_manager() as manager:
         count = manager.delete_item(_names(namespace), keys, **options.scope)
     if not count:
-        raise NotFound(f"no such item in {namespace}: `memoranda items list {namespace}` shows what is there")
+        raise NotFound(
+            f"no such item in {namespace}: `memoranda items list {namespace}` shows what is there{_whose(options)}"
+        )
     print_result({"deleted": count}, options.as_json, message(f"{plural(count, 'item')} deleted"))
+
+
+def _whose(options: CommandOptions) -> str:
+    return "" if options.user else "; items of a user need --user NAME"
 
 
 def list_items(
@@ -93,7 +101,7 @@ def list_items(
         (_to_path(item.namespace), item.key, "" if item.score is None else f"{item.score:.2f}", _to_json(item.value))
         for item in found
     ]
-    none = message("no items here", "yellow")
+    none = message(f"no items here{_whose(options)}", "yellow")
     view = (lambda: table(("namespace", "key", "score", "value"), rows, wide="value")) if rows else none
     print_result(found, options.as_json, view)
     if len(found) == limit:
@@ -111,7 +119,7 @@ def list_namespaces(
     with options.open_manager() as manager:
         found = manager.namespaces(_names(prefix), max_depth=max_depth, limit=limit, offset=offset, **options.scope)
     rows = [(_to_path(each.namespace), each.count, each.last_active) for each in found]
-    none = message("no namespace has items here", "yellow")
+    none = message(f"no namespace has items here{_whose(options)}", "yellow")
     view = (lambda: table(("namespace", "items", "last stored"), rows, wide="namespace")) if rows else none
     print_result(found, options.as_json, view)
     if len(found) == limit:
@@ -188,7 +196,6 @@ def _to_json(value: object) -> str:
 
 command(items, "put", shared=WRITE)(put_item)
 command(items, "show", shared=WRITE)(show_item)
-command(items, "get", shared=WRITE)(show_item)
 command(items, "list", shared=WRITE)(list_items)
 command(items, "delete", shared=WRITE)(delete_items)
 command(items, "namespaces", shared=WRITE)(list_namespaces)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Final, cast
 
 import typer
 
-from memoranda.cli.options import DATABASE, OUTPUT, STORE, WHOLE_TENANT, AsJson, CommandOptions, command
+from memoranda.cli.options import DATABASE, OUTPUT, WHOLE_TENANT, AsJson, CommandOptions, command
 from memoranda.cli.output import (
     DAMAGED,
     cut,
@@ -34,7 +34,9 @@ from memoranda.records import Record
 from memoranda.validation import check_integer
 
 if TYPE_CHECKING:
-    from memoranda.results.maintenance import PolicyName
+    from rich.console import RenderableType
+
+    from memoranda.results.maintenance import Health, PolicyName, Stats
     from memoranda.settings import MemoryConfig
     from memoranda.types import Progress
 
@@ -62,12 +64,13 @@ def migrate(
         str | None, typer.Option(help="PostgreSQL: role of the servers. It may read and write rows, nothing else.")
     ] = None,
 ) -> None:
-    """Create or upgrade the tables of a database. SQLite files are upgraded when they are opened."""
+    """Create or upgrade the tables of a database on a server. A SQLite file is upgraded whenever it is opened."""
     from memoranda.settings import database_url
     from memoranda.storage import migrate_database
 
+    options.require_database()
     database, done = migrate_database(database_url(options.config), service_role=service_role)
-    summary = "; ".join(done) if done else "nothing to do"
+    summary = "; ".join(done) if done else "up to date"
     print_result(Migration(database, tuple(done)), options.as_json, message(f"{database}: {summary}"))
 
 
@@ -116,6 +119,11 @@ def stats(options: CommandOptions) -> None:
     """Show how much is stored and the status of the database."""
     with options.open_manager() as manager:
         counts, health = manager.get_stats(), manager.health()
+    print_result({"stats": counts, "health": health}, options.as_json, lambda: status_table(counts, health))
+
+
+def status_table(counts: Stats, health: Health) -> RenderableType:
+    """Return how much a database holds, and whether it works."""
     rows: list[tuple[str, object]] = [
         ("database", health.database),
         ("size", f"{health.size_bytes / 1e6:.1f} MB"),
@@ -127,7 +135,7 @@ def stats(options: CommandOptions) -> None:
         ("status", health.status),
         *(("problem", problem) for problem in health.problems),
     ]
-    print_result({"stats": counts, "health": health}, options.as_json, lambda: fields_table(rows))
+    return fields_table(rows)
 
 
 def upkeep(
@@ -356,5 +364,6 @@ def list_jobs(
     print_result(found, options.as_json, shown)
 
 
-for _name, _function in (("add", add_job), ("run", run_jobs), ("list", list_jobs)):
-    command(jobs, _name, shared=STORE)(_function)
+command(jobs, "add")(add_job)
+command(jobs, "run", shared=DATABASE)(run_jobs)
+command(jobs, "list", shared=DATABASE)(list_jobs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -182,5 +182,6 @@ def _describe_server(options: CommandOptions) -> str:
     return f"{where}\nThe client does not know {', '.join(unseen)}: add what the server needs to `env` of its entry."
 
 
-group.callback(invoke_without_command=True, no_args_is_help=False)(with_options(mcp, WRITE))
+_OPTIONS: Final = {name: option for name, option in WRITE.items() if name != "as_json"}
+group.callback(invoke_without_command=True, no_args_is_help=False)(with_options(mcp, _OPTIONS))
 command(group, "install", shared=WRITE)(install)

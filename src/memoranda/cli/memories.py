@@ -14,7 +14,7 @@ from typing import Annotated
 
 import typer
 
-from memoranda.cli.items import list_session_names
+from memoranda.cli.maintenance import status_table
 from memoranda.cli.options import READ, WRITE, CommandOptions, command, parse_start
 from memoranda.cli.output import (
     DAMAGED,
@@ -53,8 +53,8 @@ def register(app: typer.Typer) -> None:
 def init(options: CommandOptions) -> None:
     """Create the database if it does not exist, and show its status."""
     with options.open_manager(create=True) as manager:
-        health = manager.health()
-    print_result(health, options.as_json, lambda: record_table(health))
+        counts, health = manager.get_stats(), manager.health()
+    print_result(health, options.as_json, lambda: status_table(counts, health))
 
 
 def add(
@@ -108,6 +108,8 @@ def edit(
     ] = None,
 ) -> None:
     """Change a memory. Fields without an option keep their value."""
+    if all(each is None for each in (content, kind, source, importance, metadata)):
+        raise InvalidInput("change what? Give --content, --type, --source, --importance or --metadata")
     with options.open_manager() as manager:
         memory = manager.update(
             memory_id,
@@ -390,7 +392,6 @@ def verify(
 
 command(sessions, "list")(list_sessions)
 command(sessions, "show")(show_session)
-command(sessions, "names", shared=READ)(list_session_names)
 command(sessions, "clear")(clear_session)
 command(executions, "list")(list_executions)
 command(executions, "stats")(show_stats)

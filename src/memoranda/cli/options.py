@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Concatenate, Final, ParamSpec,
 
 import typer
 
-from memoranda.errors import NotFound
+from memoranda.errors import InvalidInput, NotFound
 from memoranda.types import ANY, DEFAULT_TENANT, AnyUser
 
 if TYPE_CHECKING:
@@ -189,7 +189,8 @@ _ALL_USERS: Final = {
 }
 _AS_JSON: Final = {"as_json": (AsJson, False)}
 OUTPUT: OptionTable = _AS_JSON
-DATABASE: OptionTable = {"db": _DATABASE["db"], **_AS_JSON}
+SERVED: OptionTable = {"db": _DATABASE["db"]}
+DATABASE: OptionTable = {**SERVED, **_AS_JSON}
 STORE: OptionTable = {**_DATABASE, **_AS_JSON}
 WRITE: OptionTable = {**_DATABASE, **_OWNER, **_AS_JSON}
 READ: OptionTable = {**_DATABASE, **_FILTER, **_ALL_USERS, **_AS_JSON}
@@ -216,6 +217,8 @@ def with_options(function: Callable[Concatenate[CommandOptions, P], None], share
     @functools.wraps(function)
     def run(**arguments: Any) -> None:
         options = CommandOptions(**{option: arguments.pop(option) for option in shared})
+        if options.all_users and options.user is not None:
+            raise InvalidInput("give --user, or --all-users, not both")
         try:
             function(options, **arguments)  # type: ignore[call-arg]
         except NotFound as error:

@@ -349,8 +349,15 @@ _PLAIN_ERRORS: Final = {
 """What the parser of arguments says in the words of programmers, by how it begins."""
 
 
+_LIBRARY_NAMES: Final = {"remember": "add", "get": "show"}
+"""Commands by the name of the method that does the same in the library."""
+
+
 class CommandGroup(TyperGroup):
     """A group of commands that prints each of our errors as one line and exits with its code."""
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        return super().get_command(ctx, _LIBRARY_NAMES.get(cmd_name, cmd_name))
 
     def invoke(self, ctx: Any) -> Any:
         try:

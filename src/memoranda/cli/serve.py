@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from memoranda.cli.options import STORE, CommandOptions, command
+from memoranda.cli.options import DATABASE, SERVED, CommandOptions, command
 from memoranda.cli.output import fields_table, make_group, message, print_result, table
 
 if TYPE_CHECKING:
@@ -51,8 +51,8 @@ Origins = Annotated[
 
 def register(app: typer.Typer) -> None:
     """Add these commands to the app."""
-    command(app, "serve")(serve)
-    command(app, "ui")(ui)
+    command(app, "serve", shared=SERVED)(serve)
+    command(app, "ui", shared=SERVED)(ui)
 
 
 def serve(
@@ -200,4 +200,4 @@ def _print_issued(issued: IssuedKey, as_json: bool) -> None:
 for _name, _function in (("create", create_key), ("revoke", revoke_key), ("rotate", rotate_key)):
     command(keys, _name)(_function)
 # Its --tenant is a filter, and all tenants are listed without it.
-command(keys, "list", shared={name: option for name, option in STORE.items() if name != "tenant"})(list_keys)
+command(keys, "list", shared=DATABASE)(list_keys)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from memoranda.cli.encryption import KeyCommand, KeyFile, KeyVariable, ask_key, find_key
-from memoranda.cli.options import WHOLE_TENANT, WRITE, CommandOptions, command
+from memoranda.cli.options import DATABASE, WHOLE_TENANT, WRITE, CommandOptions, command
 from memoranda.cli.output import make_group, message, print_result, problem_list, progress_bar
 from memoranda.display import plural
 from memoranda.errors import Incompatible, NotFound
@@ -51,7 +51,8 @@ def register(app: typer.Typer) -> None:
     """Add these commands to the app."""
     command(app, "export", shared=WHOLE_TENANT)(export)
     command(app, "archive", shared=WHOLE_TENANT)(archive)
-    for name, function in (("import", import_file), ("backup", backup), ("restore", restore)):
+    command(app, "backup", shared=DATABASE)(backup)
+    for name, function in (("import", import_file), ("restore", restore)):
         command(app, name)(function)
 
 

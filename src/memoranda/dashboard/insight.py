@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from sqlalchemy import func, or_, select
 
-from memoranda.dashboard import browse, graph, overview
+from memoranda.dashboard import browse, graph, overview, people
 from memoranda.dashboard.browse import MemoryOrder, MemoryState, SearchOrder
 from memoranda.dashboard.results import (
     ConversationPage,
@@ -22,7 +22,9 @@ from memoranda.dashboard.results import (
     LastUpkeep,
     MemoryGraph,
     MemoryStates,
+    NamedCount,
     Overview,
+    Person,
     Provenance,
 )
 from memoranda.maintenance.upkeep_store import last_run_key
@@ -36,7 +38,7 @@ from memoranda.storage.read import get_memories
 from memoranda.storage.rows import in_scope
 from memoranda.storage.schema import changes, memories, recalls
 from memoranda.types import ANY, Filter, Hit, Memory, Recall, Scope
-from memoranda.validation import check_datetime, make_filter
+from memoranda.validation import check_datetime, check_optional_datetime, make_filter
 
 if TYPE_CHECKING:
     from memoranda.manager.components import StoreComponents
@@ -126,6 +128,15 @@ class Insight:
         """Return where a memory comes from, and which recalls returned it."""
         self._open().ledger.write()
         return self._read(lambda tx: browse.read_provenance(tx, scope, memory_id))
+
+    def speakers(self, scope: Scope, limit: int, after: int) -> list[NamedCount]:
+        """Return a page of those who speak in the memories of a scope and are no users; `after` so many."""
+        return self._read(lambda tx: people.list_speakers(tx, scope, limit, after))
+
+    def person(self, scope: Scope, name: str, as_of: str | None) -> Person:
+        """Return what is known about a person, whoever told it."""
+        moment, facts = check_optional_datetime(as_of, "as_of"), self._manager._components.facts
+        return people.read_person(self._open().store, facts, scope, name, moment)
 
     def conversations(self, scope: Scope, limit: int, after: int) -> list[ConversationSummary]:
         """Return a page of the conversations of a scope, newest first; `after` so many."""

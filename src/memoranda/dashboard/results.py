@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from memoranda.results.facts import Fact, FactConflict
 from memoranda.types import ArmScore, Hit, Memory, Recall
 
 
@@ -87,6 +88,36 @@ class MemoryStates:
     """From tools, documents and models."""
     first_at: datetime | None
     """When the oldest memory was said or became true; None without any."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToldFact:
+    """A fact, and whose memories it is read from; None for those of no user."""
+
+    user: str | None
+    fact: Fact
+
+
+@dataclass(frozen=True, slots=True)
+class ToldConflict:
+    """A dispute, and whose memories it is in; None for those of no user."""
+
+    user: str | None
+    conflict: FactConflict
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Somebody whom memories are of or about."""
+
+    name: str
+    memories: int
+    """How many memories are this user's; 0 for a person who is no user."""
+    spoken: int
+    """In how many memories of the scope somebody with this name speaks."""
+    facts: tuple[ToldFact, ...]
+    """What a user told, and what the memories of others say about somebody with this name."""
+    conflicts: tuple[ToldConflict, ...]
 
 
 @dataclass(frozen=True, slots=True)

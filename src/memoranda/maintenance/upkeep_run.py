@@ -29,6 +29,12 @@ _SPECS: Final[dict[PolicyName, DerivationSpec]] = {
     "consolidate": consolidation.CONSOLIDATION,
     "reflect": consolidation.REFLECTION,
 }
+_DERIVED: Final[dict[PolicyName, str]] = {
+    "summarize": "summary of {}, from {} memories",
+    "consolidate": "one memory from {}",
+    "reflect": "reflection on {}, from {} memories",
+}
+"""Why a memory was derived: from which group, and how many sources it has."""
 
 
 @dataclass(slots=True)
@@ -120,7 +126,7 @@ class UpkeepRun:
     def _plan_derivations(self, name: PolicyName, scope: Scope) -> Iterator[PlannedChange]:
         for group in self._find_groups(name, scope):
             derived = self._derive(name, group)
-            reason = f"{derived.kind} of {group.description}, from {len(derived.sources)} memories"
+            reason = _DERIVED[name].format(group.description, len(derived.sources))
             decision = UpkeepDecision(name, "derived", None, derived.new.content, reason)
             archive_sources = name == "consolidate" and self.settings.archive_sources
             yield PlannedChange(decision, derived.sources, derived, archive_sources)

@@ -91,17 +91,19 @@ class Facts:
         self._clock = clock
         self._read_notes = read_notes
 
-    def facts(self, scope: Scope, as_of: datetime | None, known_at: datetime | None) -> list[Fact]:
-        """Return the current values, by subject and attribute."""
+    def facts(
+        self, scope: Scope, as_of: datetime | None, known_at: datetime | None, subject: str | None = None
+    ) -> list[Fact]:
+        """Return the current values, by subject and attribute; with a subject, those about it."""
         moment = as_of or known_at or self._clock()
-        found = [fact for slot in self._slots(scope, known_at) for fact in _facts_of(slot, moment)]
+        found = [fact for slot in self._slots(scope, known_at, subject) for fact in _facts_of(slot, moment)]
         return sorted(found, key=lambda fact: (fact.subject.casefold(), fact.attribute, fact.value.casefold()))
 
-    def conflicts(self, scope: Scope) -> list[FactConflict]:
+    def conflicts(self, scope: Scope, subject: str | None = None) -> list[FactConflict]:
         """Return the slots in which sources disagree, the most trusted value first."""
         now = self._clock()
         found = []
-        for slot in self._slots(scope, None):
+        for slot in self._slots(scope, None, subject):
             values = _disputed(slot, now)
             if values:
                 first = values[0].claim
@@ -125,17 +127,19 @@ class Facts:
         holding = [value for value in values if value.since <= now and (value.until is None or value.until > now)]
         return max(holding, key=lambda value: (trust_rank(value.trust), value.said_at), default=values[-1])
 
-    def _slots(self, scope: Scope, known_at: datetime | None) -> Iterator[list[_Known]]:
-        """Yield the claims of each slot with their ends, by what was known at that time."""
-        visible = self._claims(scope, known_at)
+    def _slots(self, scope: Scope, known_at: datetime | None, subject: str | None = None) -> Iterator[list[_Known]]:
+        """Yield the claims of each slot with their ends, by what was known at that time; or only those of a subject."""
+        visible = self._claims(scope, known_at, subject)
         for _, run in groupby(sorted(visible, key=_shared_slot), key=_shared_slot):
             slot = _resolve(list(run))
-            if slot and slot[0].claim.attribute not in _NO_FACTS:
+            if not slot or slot[0].claim.attribute in _NO_FACTS:
+                continue
+            if subject is None or _is_about(slot[0].claim.subject, subject):
                 yield slot
 
-    def _claims(self, scope: Scope, known_at: datetime | None) -> list[StoredClaim]:
+    def _claims(self, scope: Scope, known_at: datetime | None, subject: str | None) -> list[StoredClaim]:
         latest = TimeView(self._clock(), known_at=known_at).latest
-        stored = self._store.read(lambda tx: claims_in_scope(tx, scope, latest), tenant=scope.tenant)
+        stored = self._store.read(lambda tx: claims_in_scope(tx, scope, latest, subject), tenant=scope.tenant)
         if known_at is None:
             return stored
         found = self._store.read(lambda tx: reworded_since(tx, scope, known_at), tenant=scope.tenant)
@@ -149,6 +153,12 @@ class Facts:
         past = replace(memory, notes=self._read_notes(memory.content, memory))
         owner = owner_of(past)
         return [StoredClaim(past, position, slot_of(owner, claim)) for position, claim in enumerate(claims_of(past))]
+
+
+def _is_about(subject: str, name: str) -> bool:
+    """Return whether a subject is the one with this name: "Zoe's brother Max" is Max."""
+    folded, wanted = fold(subject), fold(name)
+    return folded == wanted or ("'s " in folded and folded.endswith(f" {wanted}"))
 
 
 def _shared_slot(stored: StoredClaim) -> bytes:

@@ -22,6 +22,23 @@ _CALENDAR_WORDS = """
     thanksgiving halloween spring summer autumn fall winter mr mrs ms dr prof sir
 """
 NOT_NAMES: Final = EMPTY_WORDS | frozenset(_CALENDAR_WORDS.split())
+_HOLIDAY = (
+    r"(?:(?:Chinese |Lunar )?New Year(?:['’]?s)?(?: Eve| Day)?|(?:Christmas|Easter)(?: Eve| Day| Sunday| Monday)?|Xmas"
+    r"|Thanksgiving(?: Day)?|Halloween|Hanukkah|Chanukah|Passover|Diwali|Kwanzaa|Ramadan|Eid(?: Mubarak)?"
+    r"|(?:Black|Good|Holy|Ash|Palm|Cyber|Shrove|Whit) (?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day"
+    r"|(?:Mother|Father|Valentine|Veteran|President|Women|Children|Teacher|April Fool|St\.? Patrick)s?['’]?s? Day"
+    r"|(?:Boxing|Independence|Bastille|Earth|Labou?r|Memorial|Remembrance|Armistice|Election|Groundhog) Day"
+    r"|Fourth of July|(?:Long )?Weekend)"
+)
+_COUNTED = r"(?:Year|Grade|Class|Week|Day|Chapter|Part|Room|Page|Step|Phase|Plan|Level|Unit|Season|Episode|Option)"
+_SET_PHRASE: Final = re.compile(
+    r"(?=[A-Z])(?<!\w)(?:(?:(?:Happy|Merry|Blessed|Belated) )*"
+    rf"(?:{_HOLIDAY}|(?:Happy|Belated) (?:Birthday|Anniversary|Holidays?))"
+    r"|(?:Best|Kind|Warm|Many|Good|Season['’]s) (?:Regards|Wishes|Thanks|Luck|Greetings|Morning|Evening|Night)"
+    r"|Oh My (?:God|Gosh)|Dear(?= [A-Z])|Hello World|Bon App[eé]tit"
+    rf"|{_COUNTED} (?:\d+|[A-Z]|One|Two|Three|Four|Five|Six|Seven|Eight|Nine|Ten))\b"
+)
+"""Words that are capitalised because of the phrase: greetings, holidays, and what is counted ("Chapter Three")."""
 _UPPER = r"[A-Z\u00c0-\u00de]"
 _CAPITAL = rf"{_UPPER}[\w\u00c0-\u024f'’&-]*"
 # The capital comes first and the condition that it begins a word follows, so that the search can skip to the capitals.
@@ -123,6 +140,7 @@ def _find_titles(text: str) -> Iterator[Entity]:
 
 
 def _find_names(text: str, people: frozenset[str]) -> Iterator[Entity]:
+    text = _SET_PHRASE.sub(lambda phrase: phrase.group().lower(), text)
     for start, end in sentence_spans(text):
         if text[start:end].isupper():
             continue
@@ -139,13 +157,22 @@ def _trim_name(match: re.Match[str], sentence_start: int) -> Span | None:
     words = [(word.group(), match.start() + word.start()) for word in _TOKEN.finditer(match.group())]
     while words and _is_common(words[-1][0]):
         words.pop()
-    while words and (_is_common(words[0][0]) or (words[0][1] == sentence_start and len(words) == 1)):
+    while words and not _begins_name(words, sentence_start):
         words.pop(0)
     if not words:
         return None
     last, start = words[-1]
     bare = last.removesuffix("'s").removesuffix("’s").rstrip("'’-&")
     return (words[0][1], start + len(bare)) if len(bare) > 1 or len(words) > 1 else None
+
+
+def _begins_name(words: list[tuple[str, int]], sentence_start: int) -> bool:
+    """Return whether the first word belongs to the name: "New" does in "New York", "Great" in "to Great Britain"."""
+    first, inside = words[0][0], words[0][1] > sentence_start
+    if not _is_common(first):
+        return inside or len(words) > 1
+    opens = first == "New" or (inside and first in ("Great", "Long"))
+    return opens and len(words) > 1 and not _is_common(words[1][0])
 
 
 def _is_common(word: str) -> bool:

@@ -211,7 +211,7 @@ class Memories:
         """Remove memories in quarantine: all of them, or none when one does not exist or is not in quarantine."""
         found = [self.get(scope, memory_id) for memory_id in ids]
         if recalled := [memory.id for memory in found if memory.quarantined_at is None]:
-            raise InvalidInput(f"memory {show_id(recalled[0])} is not in quarantine: use delete or forget to remove it")
+            raise InvalidInput(f"memory {show_id(recalled[0])} is not in quarantine: use forget to remove it")
         return self.delete(scope, ids)
 
     def associate(self, scope: Scope, association: Association) -> Association:

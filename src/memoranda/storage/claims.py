@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final, Literal, TypeAlias, cast
 
-from sqlalchemy import Boolean, Text, delete, literal_column, select, type_coerce, update
+from sqlalchemy import Boolean, ColumnElement, Text, delete, func, literal_column, select, type_coerce, update
 
 from memoranda.storage.base import ReadTransaction, Row, Transaction, chunked
 from memoranda.storage.dialects import by_dialect
@@ -366,10 +366,22 @@ _SHAPES: Final = {
 """By which a value of a shape is found in a text: a number may be meant by any digits."""
 
 
-def claims_in_scope(tx: ReadTransaction, scope: Scope, at: datetime) -> list[StoredClaim]:
-    """Return the claims of all memories of a scope that take part in recall at a time, ended ones included."""
-    visible = (_M.archived_at.is_(None), _M.quarantined_at.is_(None), not_expired(at))
+def claims_in_scope(tx: ReadTransaction, scope: Scope, at: datetime, subject: str | None = None) -> list[StoredClaim]:
+    """Return the claims of all memories of a scope that take part in recall at a time, ended ones included.
+
+    With a subject, at least those about it.
+    """
+    visible = [_M.archived_at.is_(None), _M.quarantined_at.is_(None), not_expired(at)]
+    if subject is not None:
+        visible.append(mentions_subject(subject))
     return [_stored_claim(row, scope) for row in tx.execute(_SELECT_STORED.where(*in_scope(scope), *visible))]
+
+
+def mentions_subject(subject: str) -> ColumnElement[bool]:
+    """Return a condition that holds for every memory with a claim about this subject, and for a few others."""
+    # Not every database can compare other letters without case.
+    word = max(re.findall(r"[a-z0-9]+", subject.lower()), key=len, default="")
+    return func.lower(_M.notes).contains(word, autoescape=True)
 
 
 def slots_of(tx: ReadTransaction, scope: Scope, ids: Sequence[int]) -> set[bytes]:

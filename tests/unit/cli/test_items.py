@@ -47,8 +47,8 @@ def test_agents_and_sessions_with_memories_are_listed(memoranda: Memoranda) -> N
     assert [each["name"] for each in memoranda.json("agents")] == ["coach"]
     assert [each["name"] for each in memoranda.json("agents", "--all-users")] == ["coach", "host"]
     assert memoranda.json("agents", "--all-users", "--offset", "1")[0]["name"] == "host"
-    for names in (("session", "names"), ("sessions",)):
-        assert [(each["name"], each["memories"]) for each in memoranda.json(*names, "--all-users")] == [("monday", 2)]
+    sessions = memoranda.json("sessions", "--all-users")
+    assert [(each["name"], each["memories"]) for each in sessions] == [("monday", 2)]
 
 
 def test_names_with_a_slash_are_given_and_shown_as_json(memoranda: Memoranda) -> None:

@@ -101,3 +101,12 @@ def test_model_error_is_one_line_with_exit_code(command: list[str]) -> None:
     assert done.exit_code == 3
     assert "error: no " in done.stderr
     assert "Traceback" not in done.output
+
+
+def test_migrate_says_that_the_file_is_missing(memoranda: Memoranda) -> None:
+    done = memoranda("migrate", "--db", "missing.db")
+    assert done.exit_code == 3
+    assert "no database" in done.stderr
+    assert not memoranda.database.with_name("missing.db").exists()
+    memoranda.add_facts()
+    assert "up to date" in memoranda("migrate").output

@@ -319,7 +319,7 @@ def test_session_of_an_unknown_workflow_is_not_found(memoranda: Memoranda) -> No
 
 def test_agents_without_a_user_name_the_users(memoranda: Memoranda) -> None:
     memoranda("add", "Ann likes tea", "--user", "ann", "--agent", "helper", "--db", "x.db")
-    for command in (["agents"], ["session", "names"]):
+    for command in (["agents"], ["sessions"]):
         assert "ann (1)" in memoranda(*command, "--db", "x.db").stderr
 
 

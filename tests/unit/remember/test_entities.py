@@ -22,6 +22,10 @@ from memoranda.remember.entities import find_entities
         ("ask @anasilva about it", "handle", "@anasilva"),
         ("ring +49 151 2345678 soon", "phone", "+49 151 2345678"),
         ("then Patrick Rothfuss wrote", "name", "Patrick Rothfuss"),
+        ("New York was loud", "name", "New York"),
+        ("we flew to Great Britain", "place", "Great Britain"),
+        ("Happy Birthday Emi", "name", "Emi"),
+        ("Dear Nora, it rains", "name", "Nora"),
     ],
 )
 def test_entity_is_found_with_its_kind(text: str, kind: str, name: str) -> None:
@@ -34,6 +38,12 @@ def test_entity_is_found_with_its_kind(text: str, kind: str, name: str) -> None:
     "text",
     [
         "Sometimes I go home.",
+        "Happy New Year, twelve days late.",
+        "possibly a New Year's baby",
+        "we wished them a Merry Christmas and a Happy New Year",
+        "it was Black Friday, then Boxing Day and Valentine’s Day",
+        "he is in Year 10 now, and Plan B is ready",
+        "that is all, Best Regards",
         "Last week was fine.",
         "On Monday I rest.",
         "I AM SO HAPPY TODAY",

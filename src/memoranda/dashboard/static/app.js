@@ -111,9 +111,9 @@ function Nav({ page }) {
   return html`<nav class="nav" aria-label="Pages"><a class="brand" href="#/overview">
     <img src="/ui/static/icon.svg" alt="" width="28" height="28" /><span>Memoranda</span></a>
     <ul>${PAGES.map(([name, title, icon, short]) => html`<li>
-      <a href=${`#/${name}`} aria-label=${short ? title : undefined} aria-current=${page === name ? "page" : undefined}>
+      <a href=${`#/${name}`} aria-current=${page === name ? "page" : undefined}>
       <${Icon} name=${icon} /><span class=${short ? "long" : ""}>${title}</span>
-      ${short && html`<span class="short">${short}</span>`}</a></li>`)}</ul><a class="to-api" href="/docs">API</a></nav>`;
+      ${short && html`<span class="short" aria-hidden="true">${short}</span>`}</a></li>`)}</ul><a class="to-api" href="/docs">API</a></nav>`;
 }
 
 const LISTED_USERS = 500;

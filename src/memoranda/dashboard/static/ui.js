@@ -70,8 +70,8 @@ export const NameSomebody = () =>
 export const whose = (scope) =>
   scope.user ? `${clip(scope.user, 40)}’s` : scope.all_users ? "everybody’s" : "no user’s";
 
-export const NobodyCalled = ({ name }) =>
-  html`<${Empty} icon="people" title="Nothing is known">Nothing is known of anybody called <b dir="auto">${nameOf(name, 80)}</b>. Names are compared exactly.<//>`;
+export const NobodyCalled = ({ name, children }) =>
+  html`<${Empty} icon="people" title="Nothing is known">Nothing is known about anybody called <b dir="auto">${nameOf(name, 80)}</b>. The names of users are compared exactly.${children}<//>`;
 
 export const NothingYet = () =>
   html`<${Empty} title="Nothing is remembered yet">Memories appear here as soon as an agent writes one. <a href="#/overview">The overview</a> shows how, and offers a demo conversation.<//>`;

@@ -27,7 +27,9 @@ from memoranda.dashboard.results import (
     DashboardAnswer,
     MemoryGraph,
     MemoryStates,
+    NamedCount,
     Overview,
+    Person,
     Provenance,
 )
 from memoranda.errors import Denied, NotFound, Unavailable
@@ -41,6 +43,7 @@ from memoranda.server.requests import (
     MemoryId,
     Mode,
     Moment,
+    Name,
     Names,
     RequestModel,
     ScopedRequest,
@@ -115,6 +118,11 @@ class FindRequest(ScopedRequest):
 class PagedQuery(ScopeQuery):
     limit: Limit = 100
     after: Annotated[int, Field(ge=0)] = 0
+
+
+class PersonQuery(ScopeQuery):
+    name: Name
+    as_of: Moment | None = None
 
 
 class GraphQuery(ScopeQuery):
@@ -247,6 +255,18 @@ async def get_provenance(memory_id: MemoryId, query: Annotated[ScopeQuery, Query
     """Return the message that a memory came from, and the recalls that returned it."""
     plain = await _plain_id(caller, memory_id)
     return await _with_insight(caller, query, lambda insight, scope: insight.provenance(scope, plain))
+
+
+@routes.get("/ui/speakers")
+async def list_speakers(query: Annotated[PagedQuery, Query()], caller: Reader) -> list[NamedCount]:
+    """Return a page of those who speak in memories and are no users; `after` is how many came before."""
+    return await _with_insight(caller, query, lambda insight, scope: insight.speakers(scope, query.limit, query.after))
+
+
+@routes.get("/ui/person")
+async def get_person(query: Annotated[PersonQuery, Query()], caller: Reader) -> Person:
+    """Return what is known about a person: what that user told, and what the memories of the scope say."""
+    return await _with_insight(caller, query, lambda insight, scope: insight.person(scope, query.name, query.as_of))
 
 
 @routes.get("/ui/conversations")

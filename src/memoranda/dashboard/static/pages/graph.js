@@ -57,7 +57,8 @@ function View({ data, text, hidden, setHidden, chosen, setChosen }) {
   const shown = useMemo(() => buildGraph(data, hidden), [data, hidden]);
   const wanted = text.trim().toLowerCase();
   const matches = useMemo(
-    () => shown.listed.filter((node) => !wanted || node.label.toLowerCase().includes(wanted)),
+    // Without a search the table has what the picture has; a search finds what is not drawn too.
+    () => (wanted ? shown.listed.filter((node) => node.label.toLowerCase().includes(wanted)) : shown.nodes),
     [shown, wanted],
   );
   const flip = (name) => () => setHidden({ ...hidden, [name]: !hidden[name] });
@@ -86,7 +87,7 @@ function View({ data, text, hidden, setHidden, chosen, setChosen }) {
       <th scope="col">Memory or name</th><th scope="col">Kind</th><th scope="col">Links</th></tr></thead>
       <tbody>${matches.slice(0, TABLE_ROWS).map((node) => html`<tr><td>
         ${node.memory ? html`<a href=${`#/memories/${node.memory}`} dir="auto" onFocus=${() => setPointed(node)} onBlur=${() => setPointed(null)}>${clip(node.label, 90)}
-        </a>` : html`<b dir="auto">${clip(node.label, 60)}</b>`}</td><td class="short">
+        </a>` : html`<a href=${`#/memories?q=${encodeURIComponent(node.label)}`} dir="auto" onFocus=${() => setPointed(node)} onBlur=${() => setPointed(null)}><b>${clip(node.label, 60)}</b></a>`}</td><td class="short">
         ${node.memory ? typeName(node.kind) : "name"}</td><td>${node.degree}</td></tr>`)}</tbody></table></div>
       ${matches.length > TABLE_ROWS && html`<p class="muted small">The ${TABLE_ROWS} with the most links; search for others.</p>`}
         <//></div></div>`;

@@ -56,7 +56,7 @@ function useDemo(reload) {
     if (storing) wait();
   }, []);
   const load = () => {
-    storing = act(() => post("/ui/demo"), "The demo conversation is stored: Nora and Theo, 13 sessions").catch(
+    storing = act(() => post("/ui/demo"), "The demo conversation is stored: Nora and Theo, 14 sessions").catch(
       () => null,
     );
     setBusy(true);
@@ -98,7 +98,7 @@ memoranda recall "Where does Ana live?" --user ana --db "${database}"`}</pre></d
 function Numbers({ data, whole, live }) {
   return html`<div class="tiles">
     <${Tile} label=${data.memories === 1 ? "memory" : "memories"} value=${data.memories} href="#/memories" icon="memory" />
-    ${whole && html`<${Tile} label=${data.users === 1 ? "person" : "people"} value=${data.users} href="#/people" icon="people" />`}
+    ${whole && html`<${Tile} label=${data.users === 1 ? "user" : "users"} value=${data.users} href="#/people" icon="people" />`}
     <${Tile} label=${data.agents === 1 ? "agent" : "agents"} value=${data.agents} icon="graph" />
       ${whole && html`<${Tile} label=${data.executions === 1 ? "execution" : "executions"} value=${data.executions} href="#/activity" icon="runs" />`}
       </div>
@@ -106,7 +106,7 @@ function Numbers({ data, whole, live }) {
     <div class="grid two"><${Growth} stored=${data.growth} said=${data.said} /><${Recalls} recalls=${data.recalls} /></div>
     ${data.zone !== ZONE && html`<p class="muted small">The charts count days in ${data.zone}: the server does not know your time zone.</p>`}
     <div class="grid counts-row"><${Counts} title="By type" rows=${data.by_type} name=${typeName} link=${(row) => `#/memories?type=${row.name}`} />
-    ${whole && html`<${Counts} title="By person" rows=${data.by_user} link=${(row) => `#/people/${encodeURIComponent(row.name)}`} none="No memory belongs to a user." />`}
+    ${whole && html`<${Counts} title="By user" rows=${data.by_user} link=${(row) => `#/people/${encodeURIComponent(row.name)}`} none="No memory belongs to a user." />`}
     <${Counts} title="By agent" rows=${data.by_agent} link=${(row) => `#/memories?agent=${encodeURIComponent(row.name)}`} none="No memory belongs to an agent." />
       <${Attention} round=${live.round} /></div>`;
 }
@@ -220,7 +220,7 @@ const STATES = [
 
 function Attention({ round }) {
   const states = useLoad(() => getScoped("/ui/states"), [round]);
-  return html`<${Card} title="States" aside=${getScope().user ? "of this person" : ""}>
+  return html`<${Card} title="States" aside=${getScope().user ? "of this user" : ""}>
     <${Loaded} of=${states} lines=${4}>${(data) => html`<ul class="states">
     ${STATES.map(([state, meaning]) => html`<li><a href=${`#/memories?state=${state}`}><${Badge} tone=${state}>
     ${state}<//><span class="muted">${meaning}</span><b>${number(data[state])}</b></a></li>`)}</ul>`}<//><//>`;

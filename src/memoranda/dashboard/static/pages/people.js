@@ -31,14 +31,14 @@ export function PeoplePage() {
   const [offset, setOffset] = useState(0);
   const [name, setName] = useState("");
   const users = useLoad(
-    () => (admin ? get("/v1/users", { limit: 100, offset }) : Promise.resolve(null)),
+    () => (admin ? get("/v1/users", { limit: PAGE, offset }) : Promise.resolve(null)),
     [admin, offset],
   );
   const open = (event) => {
     event.preventDefault();
     if (name.trim()) location.hash = `#/people/${encodeURIComponent(name.trim())}`;
   };
-  return html`<${Page} title="People" lead="Everyone your agents know, and what is known about them now.">
+  return html`<${Page} title="People" lead="The users of your agents, those who speak in their memories, and what is known about each.">
     <form class="search" onSubmit=${open}><${Icon} name="search" />
       <input data-search type="search" aria-label="Name of a person" placeholder="Open a person by name" value=${name} onKeyDown=${enterList} onInput=${(event) => setName(event.target.value)} />
       <button class="button">Open</button></form>
@@ -46,77 +46,104 @@ export function PeoplePage() {
       data === null
         ? html`<${Empty} icon="key" title="Your key cannot list people">Name one above. Listing everybody needs a key with the admin scope.<//>`
         : !data.length
-          ? html`<${Empty} icon="people" title=${offset ? "That is all" : "Nobody yet"}>Memories with a <code>user</code> appear here.<//>`
-          : html`<div class="people" onKeyDown=${moveFocus}>
-            ${data.map((one) => html`<a class="card person" data-row href=${`#/people/${encodeURIComponent(one.user)}`}>
-            <span class="avatar" aria-hidden="true">${initials(one.user)}</span><span class="person-text">
-            <b dir="auto">${nameOf(one.user, 60)}</b><span class="muted">
-            ${plural(one.memories, "memory", "memories")} · <${Time} at=${one.last_active} /></span></span></a>`)}
-            </div>
-      <div class="actions pager">${offset > 0 && html`<button class="button" onClick=${() => setOffset(offset - 100)}>
-        <${Icon} name="back" />Back</button>`}${data.length === 100 && html`<button class="button" onClick=${() => setOffset(offset + 100)}>More<${Icon} name="arrow" />
-        </button>`}</div>`}<//><//>`;
+          ? html`<${Empty} icon="people" title=${offset ? "That is all" : "No users yet"}>Memories with a <code>user</code> appear here.<//>`
+          : html`<${PersonCards} title="Users" people=${data.map((one) => ({ name: one.user, memories: one.memories, at: one.last_active }))} />
+      <${Pager} offset=${offset} shown=${data.length} onMove=${setOffset} />`}<//>
+    <${Speakers} admin=${admin} /><//>`;
+}
+
+const PAGE = 100;
+
+const Pager = ({ offset, shown, onMove }) => (offset > 0 || shown === PAGE) && html`<div class="actions pager">
+  ${offset > 0 && html`<button class="button" onClick=${() => onMove(offset - PAGE)}><${Icon} name="back" />Back</button>`}
+  ${shown === PAGE && html`<button class="button" onClick=${() => onMove(offset + PAGE)}>More<${Icon} name="arrow" /></button>`}</div>`;
+
+const personLink = (name) => `#/people/${encodeURIComponent(name)}`;
+
+const PersonCards = ({ title, people }) => html`<section><h2 class="group-head">${title}</h2>
+  <div class="people" onKeyDown=${moveFocus}>
+  ${people.map((one) => html`<a class="card person" data-row href=${personLink(one.name)}>
+    <span class="avatar" aria-hidden="true">${initials(one.name)}</span><span class="person-text">
+    <b dir="auto">${nameOf(one.name, 60)}</b><span class="muted">
+    ${plural(one.memories, "memory", "memories")} · <${Time} at=${one.at} /></span></span></a>`)}</div></section>`;
+
+/** Those who speak in memories and are no users: a name is enough to be known. */
+function Speakers({ admin }) {
+  const [offset, setOffset] = useState(0);
+  const scope = admin ? { all_users: true } : getScope();
+  const speakers = useLoad(() => get("/ui/speakers", { ...scope, limit: PAGE, after: offset }), [offset]);
+  return html`<${Loaded} of=${speakers} lines=${2}>${(data) =>
+    (data.length > 0 || offset > 0) &&
+    html`<${PersonCards} title="Who speaks in their memories" people=${data.map((one) => ({ ...one, at: one.last_at }))} />
+      <${Pager} offset=${offset} shown=${data.length} onMove=${setOffset} />`}<//>`;
 }
 
 const initials = (name) =>
-  [...name.replace(/[^\p{L}\p{N} _-]/gu, "")].length
-    ? name
-        .replace(/[^\p{L}\p{N} _-]/gu, "")
-        .split(/[ _-]+/)
-        .filter(Boolean)
-        .map((word) => [...word][0])
-        .slice(0, 2)
-        .join("")
-        .toUpperCase()
-    : "·";
+  name
+    .replace(/[^\p{L}\p{N} _-]/gu, "")
+    .split(/[ _-]+/)
+    .filter(Boolean)
+    .map((word) => [...word][0])
+    .slice(0, 2)
+    .join("")
+    .toUpperCase() || "·";
 
 export function PersonPage({ name }) {
   const mayWrite = useCan("write");
   const admin = useCan("admin");
   const [forgetting, setForgetting] = useState(false);
   const [asOf, setAsOf] = useState("");
-  const facts = useLoad(() => get("/v1/facts", { user: name, as_of: asOf && endOfDay(asOf) }), [name, asOf]);
-  const conflicts = useLoad(() => get("/v1/conflicts", { user: name }), [name]);
-  const memories = useLoad(() => post("/ui/memories", { user: name, limit: 1 }), [name]);
   const [mending, setMending] = useState(null);
-  const reload = () => {
-    facts.reload();
-    conflicts.reload();
+  const scope = admin ? { all_users: true } : getScope();
+  const person = useLoad(
+    () => get("/ui/person", { ...scope, name, as_of: asOf && endOfDay(asOf) }),
+    [name, asOf],
+  );
+  const { data, reload } = person;
+  const unknown = data && !asOf && !data.memories && !data.spoken && !data.facts.length;
+  const forgotten = () => {
+    // Nothing is left to look at in the scope of that person.
+    if (admin && getScope().user === name) setScope({ all_users: true });
+    location.hash = "#/people";
   };
-  const unknown = memories.data && !memories.data.items.length;
-  const look = () => {
-    setScope({ user: name });
-  };
-  return html`<${Page} title=${nameOf(name, 80)} lead=${html`<a href="#/people">
-    <${Icon} name="back" /> Everyone</a>`} actions=${html`<a class="button" href="#/memories" onClick=${look}>
-    <${Icon} name="memory" />Memories</a><a class="button" href="#/ask" onClick=${look}><${Icon} name="ask" />Ask</a>
-    ${
-      mayWrite &&
-      html`<button class="button danger" onClick=${() => setForgetting(true)}><${Icon} name="trash" />Forget…</button>`
-    }`}>
-    ${
-      forgetting &&
-      html`<${ForgetDialog} selection=${{}} scope=${{ user: name }} what=${`everything about ${clip(name, 40)}`} onClose=${() => setForgetting(false)} onDone=${() => {
-        // Nothing is left to look at in the scope of that person.
-        if (admin && getScope().user === name) setScope({ all_users: true });
-        location.hash = "#/people";
-      }} />`
-    }
-    ${mending && html`<${MendDialog} fact=${mending} name=${name} reload=${reload} onClose=${() => setMending(null)} />`}
-    <${Loaded} of=${conflicts} lines=${1}>
-      ${(data) => data.length > 0 && html`<${Card} title="Disputed" cls="warn-edge"><ul class="plain">
-      ${data.map((one) => html`<li><b dir="auto">${clip(one.subject, 60)} · ${clip(one.attribute, 60)}</b>
-      ${one.values.map((value) => html`<div class="settle"><${Value} value=${value} />
-        ${mayWrite && html`<button class="button small" onClick=${() => settle(name, one, value, reload)}>
-          <${Icon} name="check" />This one is right</button>`}</div>`)}</li>`)}</ul><//>`}<//>
-    ${unknown ? html`<${NobodyCalled} name=${name} />` : html`<div class="grid wide-left"><${Card} title=${asOf ? "Known to be true then" : "What is known now"} aside=${html`<label class="inline">as of <input type="date" aria-label="As of" value=${asOf} onChange=${(event) => setAsOf(event.target.value)} />
-      </label>`}>
-      <${Loaded} of=${facts} lines=${6}>
-        ${(data) => (data.length ? html`<${FactTable} facts=${data} onMend=${mayWrite && !asOf ? setMending : null} />` : html`<${Empty} icon="people" title="No facts">No statement about an attribute was understood${asOf ? " by then" : ""}. The memories themselves may say more.<//>`)}
-        <//><//>
-    <${Card} title="Timeline"><${Loaded} of=${facts} lines=${6}>${(data) => html`<${Timeline} facts=${data} />`}<//>
-      <//></div>`}<//>`;
+  return html`<${Page} title=${nameOf(name, 80)} lead=${html`<a href="#/people"><${Icon} name="back" /> Everyone</a>
+      ${data && !unknown && html`<span> · ${standing(data)}</span>`}`}
+    actions=${data && !unknown && html`<${PersonActions} person=${data} onForget=${mayWrite ? () => setForgetting(true) : null} />`}>
+    ${forgetting && html`<${ForgetDialog} selection=${{}} scope=${{ user: name }} what=${`everything about ${clip(name, 40)}`} onClose=${() => setForgetting(false)} onDone=${forgotten} />`}
+    ${mending && html`<${MendDialog} fact=${mending.fact} name=${mending.user} reload=${reload} onClose=${() => setMending(null)} />`}
+    <${Loaded} of=${person} lines=${6}>
+      ${() => (unknown ? html`<${NobodyCalled} name=${name}> <a href=${`#/memories?q=${encodeURIComponent(name)}`}>Search the memories</a> for the name.<//>` : html`<${Disputes} of=${data.conflicts} onSettle=${mayWrite ? reload : null} />
+        <div class="grid wide-left"><${Card} title=${asOf ? "Known to be true then" : "What is known now"} aside=${html`<label class="inline">as of <input type="date" aria-label="As of" value=${asOf} onChange=${(event) => setAsOf(event.target.value)} /></label>`}>
+        ${data.facts.length ? html`<${FactTable} told=${data.facts} name=${name} onMend=${mayWrite && !asOf ? setMending : null} />` : html`<${Empty} icon="people" title="No facts">No statement about an attribute was understood${asOf ? " by then" : ""}. The memories themselves may say more.<//>`}<//>
+        <${Card} title="Timeline"><${Timeline} facts=${data.facts.map((each) => each.fact)} /><//></div>`)}
+      <//><//>`;
 }
+
+const standing = ({ memories, spoken }) =>
+  memories
+    ? `a user, with ${plural(memories, "memory", "memories")}`
+    : spoken
+      ? `no user; speaks in ${plural(spoken, "memory", "memories")}`
+      : "no user; others speak about this person";
+
+/** A user has memories of their own, which can be forgotten; anybody else is found in the memories of users. */
+function PersonActions({ person: { name, memories }, onForget }) {
+  const look = () => memories && setScope({ user: name });
+  const [list, ask] = memories
+    ? ["#/memories", "#/ask"]
+    : [`#/memories?q=${encodeURIComponent(name)}`, `#/ask?q=${encodeURIComponent(`What is known about ${name}?`)}`];
+  return html`<a class="button" href=${list} onClick=${look}><${Icon} name="memory" />Memories</a>
+    <a class="button" href=${ask} onClick=${look}><${Icon} name="ask" />Ask</a>
+    ${memories > 0 && onForget && html`<button class="button danger" onClick=${onForget}><${Icon} name="trash" />Forget…</button>`}`;
+}
+
+const Disputes = ({ of, onSettle }) =>
+  of.length > 0 &&
+  html`<${Card} title="Disputed" cls="warn-edge"><ul class="plain">${of.map(({ user, conflict }) => html`<li>
+    <b dir="auto">${clip(conflict.subject, 60)} · ${clip(conflict.attribute, 60)}</b>
+    ${conflict.values.map((value) => html`<div class="settle"><${Value} value=${value} />
+      ${onSettle && html`<button class="button small" onClick=${() => settle(user, conflict, value, onSettle)}>
+        <${Icon} name="check" />This one is right</button>`}</div>`)}</li>`)}</ul><//>`;
 
 const Value = ({ value }) =>
   html`<div class="value"><a href=${`#/memories/${value.memory_id}`} dir="auto">
@@ -178,13 +205,19 @@ function MendDialog({ fact, name, reload, onClose }) {
     <p class="muted small">Write what is right, as a sentence: it is read again, and takes the place of the old one from the same day on. To withdraw archives the sentence with everything that was read from it. Both can be undone. <a href=${`#/memories/${old}`}>Open memory ${old}</a></p><//>`;
 }
 
-function FactTable({ facts, onMend }) {
+function FactTable({ told, name, onMend }) {
   return html`<div class="scroll" tabindex="0" role="region" aria-label="Facts"><table class="fact-table"><thead><tr>
     <th scope="col">About</th><th scope="col">What</th><th scope="col">Value</th><th scope="col">Since</th>
-    <th scope="col">From</th></tr></thead><tbody>${facts.map(
-    (fact) => html`
-    <tr><td dir="auto">${clip(fact.subject, 60)}</td><th scope="row" dir="auto">${clip(fact.attribute, 60)}</th><td>
-      <a href=${`#/memories/${fact.memory_id}`} dir="auto" title=${clip(fact.content, 300)}>
+    <th scope="col">From</th></tr></thead><tbody>
+    ${told.map((each) => html`<${FactRow} fact=${each.fact} user=${each.user} name=${name} onMend=${onMend && (() => onMend(each))} />`)}
+    </tbody></table></div>`;
+}
+
+function FactRow({ fact, user, name, onMend }) {
+  const subject = clip(fact.subject, 60);
+  return html`<tr><td dir="auto">${fact.subject === name ? subject : html`<a class="quiet" href=${personLink(fact.subject)}>${subject}</a>`}</td>
+    <th scope="row" dir="auto">${clip(fact.attribute, 60)}</th><td>
+      <a class="value-link" href=${`#/memories/${fact.memory_id}`} dir="auto" title=${clip(fact.content, 300)}>
       ${fact.holds ? "" : "not "}${label(fact.value, 200)}</a>
       ${fact.replaced.length > 0 && html`<details><summary>replaced ${plural(fact.replaced.length, "value")}</summary>
         ${fact.replaced.map((value) => html`<${Value} value=${value} />`)}</details>`}
@@ -192,9 +225,9 @@ function FactTable({ facts, onMend }) {
         ${fact.disputed_by.map((value) => html`<${Value} value=${value} />`)}</div>`}</td>
     <td class="short"><${Time} at=${fact.since} /></td><td><span dir="auto">
       ${clip(fact.speaker || fact.source || fact.trust, 40)}</span>
-      ${onMend && html` <button class="button ghost small" aria-label=${`Correct ${clip(fact.attribute, 60)} of ${clip(fact.subject, 60)}`} title="Correct or withdraw" onClick=${() => onMend(fact)}>
-        <${Icon} name="edit" /></button>`}</td></tr>`,
-  )}</tbody></table></div>`;
+      ${user && user !== name && html`<span class="muted small"> in <a class="quiet" dir="auto" href=${personLink(user)}>${nameOf(user, 40)}</a></span>`}
+      ${onMend && html` <button class="button ghost small" aria-label=${`Correct ${clip(fact.attribute, 60)} of ${subject}`} title="Correct or withdraw" onClick=${onMend}>
+        <${Icon} name="edit" /></button>`}</td></tr>`;
 }
 
 function Timeline({ facts }) {
