@@ -29,7 +29,6 @@ from memoranda.validation import (
     check_offset,
     check_optional_datetime,
     check_progress,
-    check_texts,
     check_writable_type,
     copy_json_object,
     make_filter,
@@ -105,6 +104,8 @@ class MemoryMethods(RecallMethods):
             memory_type, source, metadata, agent, user, session, importance, at, ttl: As in `add_memory`, for each text.
             progress: Called with (done, total) while texts are embedded.
         """
+        from memoranda.messages.message import as_texts
+
         source, metadata = split_source(source, metadata)
         options = self._write_options(
             self._scope(agent, user, session),
@@ -115,7 +116,7 @@ class MemoryMethods(RecallMethods):
             at=at,
             ttl=ttl,
         )
-        texts = [as_text(each, "each of contents") for each in check_texts(contents, "contents")]
+        texts = as_texts(contents, "contents")
         return ResultList(self._components.memories.add(texts, options, check_progress(progress)), "memory")
 
     def get(

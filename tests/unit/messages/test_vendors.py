@@ -21,6 +21,8 @@ from memoranda import (
     Message,
     PersistentMemory,
     create_session,
+    format_for_anthropic,
+    format_for_openai,
     from_anthropic,
     from_openai,
 )
@@ -165,8 +167,12 @@ def test_an_object_that_is_no_message_is_an_error_that_names_the_converters(valu
             manager.context,
             manager.add_memory,
             lambda one: manager.add_memories([one]),
+            manager.add_memories,
             lambda one: manager.search_items(query=one),
             ConversationMemory().add_message,
+            Message.from_dict,
+            format_for_openai,
+            format_for_anthropic,
         ):
             with pytest.raises(InvalidType, match=rf"{type(value).__name__}.*from_openai.*from_anthropic"):
                 call(value)
