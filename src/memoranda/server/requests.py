@@ -462,9 +462,9 @@ class SourcesQuery(LimitQuery):
     offset: Offset = 0
 
 
-class HistoryQuery(QueryModel):
+class HistoryQuery(SourcesQuery):
     limit: Offset | None = None
-    """How many of the newest messages; 0 for all that are kept."""
+    """How many of the newest messages, after the first `offset`; 0 for all that are kept."""
 
 
 class SessionHistoryQuery(HistoryQuery):
