@@ -8,6 +8,7 @@ import pickle
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -34,9 +35,11 @@ from memoranda import (
     SessionContext,
     create_session,
 )
+from memoranda.client import MemoryManager as RemoteManager
 from memoranda.messages.message import text_of
 from memoranda.persistent.backends import to_llm
 from memoranda.testing.fakes import HashEmbedder
+from tests.server.running import serving
 
 
 @pytest.fixture
@@ -348,6 +351,22 @@ class TestAgents:
         report = manager.cleanup_old_memories(0, 0.3, memory_types=["episodic"], dry_run=False)
         assert (report["deleted"], [each.id for each in manager.list_memories()]) == (1, [1, 3])
         assert manager.cleanup_old_memories(0, 0.3, memory_types=[], dry_run=False)["deleted"] == 0
+
+    @pytest.mark.parametrize("remote", [False, True])
+    def test_association_has_metadata(self, manager: MemoryManager, tmp_path: Path, remote: bool) -> None:
+        with serving(tmp_path) if remote else nullcontext() as url, RemoteManager(url) if url else manager as used:
+            one, other = (used.add_memory(text, generate_embedding=True).id for text in ("The sky is blue", "Tea"))
+            first = used.add_memory_association(one, other, "related_to", 0.8, metadata={"why": ["colour"]})
+            assert first.metadata == first["metadata"] == {"why": ["colour"]}
+            (related,) = used.get_related_memories(other)
+            assert related["link_metadata"] == {"why": ["colour"]}
+            assert related["relationship"] == {"type": "related_to", "strength": 0.8}
+            used.add_memory_association(one, other, "related_to", 0.5)
+            assert used.get_related_memories(one)[0].link_metadata == {}
+
+    def test_what_is_not_embedded_is_an_item(self, manager: MemoryManager) -> None:
+        with pytest.raises(memoranda.InvalidInput, match=r"put\(\.\.\., index=False\)"):
+            manager.add_memory("The sky is blue", generate_embedding=False)
 
     def test_memory_is_read_and_deleted_by_its_number(self, manager: MemoryManager) -> None:
         added = manager.add_memory("The sky is blue", "semantic")
