@@ -34,7 +34,7 @@ from memoranda.manager.items import ItemMethods
 from memoranda.manager.maintenance import UpkeepMethods
 from memoranda.manager.memories import MemoryMethods, split_source
 from memoranda.manager.workflows import ConversationMethods, ValueMethods, WorkflowMethods
-from memoranda.messages.message import CONVERTERS, as_text, as_texts, is_message
+from memoranda.messages.message import CONVERTERS, as_text, as_texts, is_message, no_message
 from memoranda.results.facts import Fact, FactConflict
 from memoranda.results.maintenance import (
     CleanupReport,
@@ -100,6 +100,9 @@ def remember(arguments: Arguments) -> HttpCall[Outcomes]:
         raise InvalidType(
             f"content must be a text, a message or a list of them, not {type(content).__name__}; {CONVERTERS}"
         )
+    for each in () if one else content:
+        if not isinstance(each, str) and not is_message(each):
+            raise no_message(each)
     arguments["content"] = to_list(content)
     return build_call("POST", "/v1/remember", parse_outcomes, arguments, total=1 if one else len(content))
 

@@ -248,7 +248,12 @@ def as_message(value: object) -> Message:
         from memoranda.messages.vendors import from_vendor  # it imports this module
 
         return from_vendor(value)
-    raise InvalidType(
+    raise no_message(value)
+
+
+def no_message(value: object) -> InvalidType:
+    """Return the error for what is no message."""
+    return InvalidType(
         f"expected a Message or a dict, not {type(value).__name__}: give one, or a reply of OpenAI's, Anthropic's or "
         f"LangChain's SDK; {CONVERTERS}"
     )
@@ -272,7 +277,9 @@ def as_texts(values: object, name: str) -> list[str]:
 
 def vendor_text(value: Any) -> Any:
     """Return the text of an object of a vendor's SDK; JSON values, dicts too, as they are."""
-    return as_text(value) if is_vendor_object(value) else value
+    if value is None or isinstance(value, str | int | float | Sequence | Mapping):
+        return value
+    return as_text(value)
 
 
 def _to_frozen(value: Any) -> Any:
