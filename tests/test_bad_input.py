@@ -204,8 +204,8 @@ CALLS: dict[str, tuple[type[MemorandaError], str, Call]] = {
     "list beyond 64 bits": (InvalidInput, "at most", lambda m: m.list_memories(after=2**70)),
     "why not beyond 64 bits": (InvalidInput, "at most", lambda m: m.why_not("x", 2**70)),
     "delete many unknown": (NotFound, "and 29990 more", lambda m: m.delete(range(10**6, 10**6 + 30_000))),
-    "several in one text": (InvalidInput, "list of texts, not str", lambda m: m.add_memories("the river")),
-    "several of nothing": (InvalidInput, "list of texts, not NoneType", lambda m: m.add_memories(None)),
+    "several in one text": (InvalidInput, "list of texts or messages, not str", lambda m: m.add_memories("the river")),
+    "several of nothing": (InvalidInput, "list of texts or messages, not NoneType", lambda m: m.add_memories(None)),
     "unknown filters of two types": (
         InvalidInput,
         "unknown filter 'zz', 1: use",

@@ -19,7 +19,7 @@ NEED_A_SERVER = {"server.md"}  # run with a server in the tests of the server
 # Run in the environments of these frameworks by tests/integrations.
 NEED_A_FRAMEWORK = {
     *("agent-framework.md", "autogen.md", "crewai.md", "google-adk.md", "haystack.md", "llama-index.md"),
-    *("pydantic-ai.md", "strands.md"),
+    *("claude-agent-sdk.md", "pydantic-ai.md", "strands.md"),
 }
 EXPECTED = {
     "facts.md": [

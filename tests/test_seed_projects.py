@@ -8,8 +8,10 @@ import pickle
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -33,9 +35,11 @@ from memoranda import (
     SessionContext,
     create_session,
 )
+from memoranda.client import MemoryManager as RemoteManager
 from memoranda.messages.message import text_of
 from memoranda.persistent.backends import to_llm
 from memoranda.testing.fakes import HashEmbedder
+from tests.server.running import serving
 
 
 @pytest.fixture
@@ -348,6 +352,22 @@ class TestAgents:
         assert (report["deleted"], [each.id for each in manager.list_memories()]) == (1, [1, 3])
         assert manager.cleanup_old_memories(0, 0.3, memory_types=[], dry_run=False)["deleted"] == 0
 
+    @pytest.mark.parametrize("remote", [False, True])
+    def test_association_has_metadata(self, manager: MemoryManager, tmp_path: Path, remote: bool) -> None:
+        with serving(tmp_path) if remote else nullcontext() as url, RemoteManager(url) if url else manager as used:
+            one, other = (used.add_memory(text, generate_embedding=True).id for text in ("The sky is blue", "Tea"))
+            first = used.add_memory_association(one, other, "related_to", 0.8, metadata={"why": ["colour"]})
+            assert first.metadata == first["metadata"] == {"why": ["colour"]}
+            (related,) = used.get_related_memories(other)
+            assert related["link_metadata"] == {"why": ["colour"]}
+            assert related["relationship"] == {"type": "related_to", "strength": 0.8}
+            used.add_memory_association(one, other, "related_to", 0.5)
+            assert used.get_related_memories(one)[0].link_metadata == {}
+
+    def test_what_is_not_embedded_is_an_item(self, manager: MemoryManager) -> None:
+        with pytest.raises(memoranda.InvalidInput, match=r"put\(\.\.\., index=False\)"):
+            manager.add_memory("The sky is blue", generate_embedding=False)
+
     def test_memory_is_read_and_deleted_by_its_number(self, manager: MemoryManager) -> None:
         added = manager.add_memory("The sky is blue", "semantic")
         anns = manager.add_memory("The sky was red", user="ann")
@@ -407,6 +427,44 @@ class TestAgents:
         assert (summary["is_active"], summary["metadata"]) == (True, {"team": "red"})
         assert summary["started_at"] == summary.started_at.isoformat()
         assert history[0]["timestamp"] == history[0].timestamp.isoformat()
+
+    def test_statistics_name_the_folders_and_count_the_messages(self, manager: MemoryManager, tmp_path: Path) -> None:
+        before = manager.get_stats()
+        assert (before["conversation_history_size"], before["vector_store_loaded"]) == (0, False)
+        assert before["storage_dir"] == before["embeddings_dir"] == str(tmp_path)
+        manager.add_memory("The sky is blue")
+        manager.search_memories("sky")
+        with create_session("w", manager) as session, create_session("v", manager) as other:
+            for number in range(3):
+                session.add_conversation_message("writer", "assistant", str(number))
+            other.add_conversation_message("writer", "assistant", "done")
+            after = manager.get_stats()
+        assert (after["conversation_history_size"], after["vector_store_loaded"]) == (4, True)
+
+    def test_configuration_is_shown_and_redis_is_asked_only_when_it_is_on(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setenv("MEMORY_SHORT_TERM_TTL", "60")
+        shown = memoranda.get_memory_config()
+        assert json.loads(json.dumps(shown)) == shown
+        assert (shown["backend"]["use_redis"], shown["ttl"]["short_term"]) == (False, 60)
+        assert memoranda.get_redis_client() is None
+        monkeypatch.setenv("MEMORY_USE_REDIS", "true")
+        monkeypatch.setenv("MEMORY_REDIS_URL", "redis://127.0.0.1:1/0")
+        with pytest.raises(memoranda.Unavailable, match=r"127\.0\.0\.1:1"):
+            memoranda.get_redis_client()
+        monkeypatch.setenv("MEMORY_REDIS_FALLBACK", "true")
+        assert memoranda.get_redis_client() is None
+
+    def test_conversation_of_a_workflow_is_read_in_pages(self, manager: MemoryManager) -> None:
+        with create_session("w", manager) as session:
+            for number in range(5):
+                session.add_conversation_message("writer", "assistant", str(number))
+            for read in (session.get_conversation_history, partial(manager.get_conversation_history, "w")):
+                pages = [[each.content for each in read(2, offset=start)] for start in (0, 2, 4, 6)]
+                assert pages == [["3", "4"], ["1", "2"], ["0"], []]
+                assert [each.content for each in read(offset=3)] == ["0", "1"]
 
     def test_saved_values_are_found_by_their_metadata(self, manager: MemoryManager) -> None:
         manager.save("writer", "best_practices", ["Personalize emails"], memory_type="long_term")

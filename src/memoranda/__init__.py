@@ -84,9 +84,9 @@ if TYPE_CHECKING:
     from memoranda.security.redaction import Redactor
     from memoranda.sessions.base import MemoryBackend, Namespace, ValueScope, ValueStore
     from memoranda.sessions.context import SessionContext
-    from memoranda.sessions.redis import RedisBackend
+    from memoranda.sessions.redis import RedisBackend, get_redis_client
     from memoranda.sessions.values import InMemoryBackend
-    from memoranda.settings import MemoryConfig, Settings, get_settings
+    from memoranda.settings import MemoryConfig, Settings, get_memory_config, get_settings
     from memoranda.types import (
         ANY,
         JSON,
@@ -253,6 +253,8 @@ __all__ = [
     "format_for_openai",
     "from_anthropic",
     "from_openai",
+    "get_memory_config",
+    "get_redis_client",
     "get_settings",
     "system_text",
 ]
@@ -300,9 +302,9 @@ _HOMES = {
     "memoranda.security.redaction": "Redactor",
     "memoranda.sessions.base": "MemoryBackend Namespace ValueScope ValueStore",
     "memoranda.sessions.context": "SessionContext",
-    "memoranda.sessions.redis": "RedisBackend",
+    "memoranda.sessions.redis": "RedisBackend get_redis_client",
     "memoranda.sessions.values": "InMemoryBackend",
-    "memoranda.settings": "MemoryConfig Settings get_settings",
+    "memoranda.settings": "MemoryConfig Settings get_memory_config get_settings",
     "memoranda.types": (
         "ANY AnyUser ArmScore Association Clock Explanation FloatArray Hit IntArray JSON "
         "Memory MemoryEntry MemoryType Outcome Outcomes Progress Recall Related RetentionPolicy Scope Usage Window"

@@ -105,6 +105,26 @@ def get_settings(env_file: str | Path | None = ".env") -> Settings:
     return Settings(MemoryConfig(**_parse_settings(_load_variables(env_file))))
 
 
+def get_memory_config() -> dict[str, dict[str, str | float | bool | None]]:
+    """Return the current settings that may be shown, by theme."""
+    config = get_settings().memory
+    return {
+        "backend": {"type": "redis" if config.use_redis else "memory", "use_redis": config.use_redis},
+        "storage": {
+            "storage_dir": config.storage_dir,
+            "execution_records_dir": config.execution_records_dir,
+            "vector_store_name": config.vector_store,
+        },
+        "ttl": {"short_term": config.short_term_ttl, "session_timeout": config.session_timeout},
+        "session": {
+            "auto_cleanup": config.auto_cleanup,
+            "max_conversation_history": config.max_conversation_history,
+        },
+        "vector_search": {"enabled": config.enable_vector_search, "embedding_model": config.embedding_model},
+        "performance": {"cache_enabled": config.cache_enabled, "max_cache_size": config.max_cache_size},
+    }
+
+
 def get_user_settings(env_file: str | Path | None = ".env") -> Settings:
     """Return the current settings, with a database in the user's data folder where they name none.
 

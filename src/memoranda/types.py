@@ -186,6 +186,7 @@ class Association(DictRecord):
     related_memory_id: int
     relationship_type: str
     strength: float
+    metadata: dict[str, JSON] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -197,6 +198,8 @@ class Related(AttributeRecord):
     strength: float
     """The product of the strengths on the path."""
     depth: int
+    link_metadata: dict[str, JSON] = field(default_factory=dict)
+    """The metadata of the last link on the path."""
     _aliases = ("id", "content", "metadata", "relationship")
     relationship = property(lambda self: {"type": self.relationship_type, "strength": self.strength})
     metadata = property(lambda self: self.memory.metadata)

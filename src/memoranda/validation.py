@@ -276,13 +276,6 @@ def check_component(value: object, name: str, *members: str) -> None:
         raise InvalidType(f"{name} must be an object with {', '.join(members)}: {lacking}")
 
 
-def check_texts(values: object, name: str) -> list[str]:
-    """Check a list of texts; a single string is an error, not a list of its characters."""
-    if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
-        raise InvalidType(f"{name} must be a list of texts, not {type(values).__name__}")
-    return list(values)
-
-
 def make_filter(where: Mapping[str, Any] | None, types: object = None) -> Filter:
     """Return a `Filter` from the `where` argument of a call; an unknown key is an error."""
     if where is None and types is None:

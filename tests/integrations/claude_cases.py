@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +9,7 @@ from typing import Any
 import pytest
 from claude_agent_sdk import list_sessions_from_store
 from claude_agent_sdk.testing import run_session_store_conformance
+from documentation import run_example, run_page
 
 from memoranda import MemoryManager, aio
 from memoranda.integrations.claude_agent_sdk import MemorandaSessionStore
@@ -93,7 +92,6 @@ async def test_sdk_lists_sessions_of_an_async_manager(tmp_path: Path) -> None:
         assert [session.first_prompt for session in listed] == ["Plan my trip"]
 
 
-def test_example_runs(tmp_path: Path) -> None:
-    example = Path(__file__).parents[2] / "examples" / "claude_agent_sessions.py"
-    done = subprocess.run([sys.executable, str(example)], cwd=tmp_path, capture_output=True, text=True, timeout=120)
-    assert done.stdout == "['user', 'assistant']\nrecalled: True\n", done.stderr
+def test_page_and_example_run(tmp_path: Path) -> None:
+    run_page("claude-agent-sdk.md", tmp_path)
+    assert run_example("claude_agent_sessions.py", tmp_path) == "['user', 'assistant']\nrecalled: True\n"

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
-import sys
 from collections.abc import Mapping
-from pathlib import Path
 
 import pytest
+from suites import SUITES  # not from `tests`: that package is the framework's here
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    suite = _suites()[os.environ["MEMORANDA_SUITE"]]
+    suite = SUITES[os.environ["MEMORANDA_SUITE"]]
     _refuse_stale(items, {**suite.left_out, **suite.failing})
     left_out = [item for item in items if _reason(item, suite.left_out)]
     config.hook.pytest_deselected(items=left_out)
@@ -21,17 +19,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if reason := _reason(item, suite.failing):
             item.add_marker(pytest.mark.xfail(reason=reason, strict=True))
-
-
-def _suites() -> Mapping[str, object]:
-    """Load the runner by its file: the package `tests` is the framework's here."""
-    spec = importlib.util.spec_from_file_location("integrations_run", Path(__file__).with_name("run.py"))
-    assert spec is not None
-    assert spec.loader is not None
-    runner = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(runner)
-    suites: Mapping[str, object] = runner.SUITES
-    return suites
 
 
 def _refuse_stale(items: list[pytest.Item], reasons: Mapping[str, str]) -> None:

@@ -120,6 +120,7 @@ def test_migrate_command_creates_or_updates_tables_once_and_refuses_unsafe_roles
         server.execute(f"DROP TABLE {table}", "fresh")
     server.execute("DROP FUNCTION memoranda_unsearch CASCADE", "fresh")
     server.execute("ALTER TABLE vectors DROP COLUMN sentences", "fresh")
+    server.execute("ALTER TABLE associations DROP COLUMN metadata", "fresh")
     server.execute(f"UPDATE {VERSION_TABLE} SET version = '0004'", "fresh")
     with pytest.raises(Incompatible, match="memoranda migrate"):
         open_store(server.url("fresh"))

@@ -11,7 +11,7 @@ from redis import Redis
 
 from memoranda.errors import Incompatible, InvalidInput, InvalidType, MissingExtra, Unavailable
 from memoranda.sessions.base import Namespace, Tenant, Workflow
-from memoranda.sessions.redis import RedisBackend
+from memoranda.sessions.redis import RedisBackend, get_redis_client
 from memoranda.testing.values import ValueStoreContract
 from tests.redis_servers.servers import Cluster, Server, wait_until
 
@@ -68,6 +68,16 @@ def test_client_of_redis_py_names_the_server(store: RedisBackend, redis_server: 
     assert client.ping()
     with pytest.raises(InvalidType, match="client of redis-py"):
         RedisBackend(object())
+
+
+def test_client_of_the_settings_is_for_their_server(redis_server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMORY_USE_REDIS", "true")
+    monkeypatch.setenv("MEMORY_REDIS_URL", redis_server.url)
+    client = get_redis_client()
+    assert client is not None
+    client.set("plain", "text")
+    assert client.get("plain") == "text"
+    assert client.delete("plain") == 1
 
 
 def test_stores_with_one_prefix_share_their_values(store: RedisBackend, redis_server: Server) -> None:

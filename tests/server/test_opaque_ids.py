@@ -42,7 +42,7 @@ COUNTS = {
     *("version", "expected_version", "rank", "position", "considered", "left_out", "tokens", "count", "size"),
     *("max_messages", "examined", "removed", "checked", "first_bad", "number", "timed", "chunks", "added", "kept"),
     *("memories", "known", "messages", "associations", "sessions", "executions", "skipped"),
-    *("total_interactions", "conversation_messages"),
+    *("total_interactions", "conversation_messages", "conversation_history_size"),
     *("short_term_entries", "long_term_entries", "active_sessions", "calls", "input_tokens", "output_tokens"),
     *("checked_rows", "index_bytes", "index_limit", "status", "by_status", "by_type", "activity", "settings"),
     # Of the whole server, for its administrator only.

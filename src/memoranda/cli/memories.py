@@ -327,10 +327,10 @@ def list_sessions(
     print_result(found, options.as_json, (lambda: table(columns, rows)) if rows else none)
 
 
-def show_session(options: CommandOptions, workflow: Workflow, limit: Limit = 20) -> None:
+def show_session(options: CommandOptions, workflow: Workflow, limit: Limit = 20, offset: Offset = 0) -> None:
     """Show the conversation of an open workflow, oldest message first."""
     with options.open_manager() as manager:
-        history = manager.get_conversation_history(workflow, limit)
+        history = manager.get_conversation_history(workflow, limit, offset)
         if not history and not manager.get_sessions(workflow, 1):
             raise NotFound(f"no workflow {workflow}: no session of it is open with a message, and none has ended")
     rows = [(item.timestamp.isoformat(timespec="seconds"), item.agent_id, item.role, item.content) for item in history]

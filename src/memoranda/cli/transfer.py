@@ -122,7 +122,7 @@ def _import(
         files = manager.import_files(path)
         imported_files = f"{plural(files.values, 'value')} and {plural(files.executions, 'record')} imported"
         return files, f"{imported_files}, {files.known} existed already"
-    from memoranda.integrations.mem0_import import import_mem0
+    from memoranda.manager.mem0_import import import_mem0
 
     imported = import_mem0(manager, path, collection=collection, progress=progress)
     return imported, f"{_count(imported.stored)} imported, {imported.known} existed already"

@@ -34,7 +34,7 @@ from memoranda.manager.items import ItemMethods
 from memoranda.manager.maintenance import UpkeepMethods
 from memoranda.manager.memories import MemoryMethods, split_source
 from memoranda.manager.workflows import ConversationMethods, ValueMethods, WorkflowMethods
-from memoranda.messages.message import CONVERTERS, as_text, is_message
+from memoranda.messages.message import CONVERTERS, as_text, as_texts, is_message, no_message
 from memoranda.results.facts import Fact, FactConflict
 from memoranda.results.maintenance import (
     CleanupReport,
@@ -64,7 +64,6 @@ from memoranda.validation import (
     check_cursor,
     check_id,
     check_ids,
-    check_texts,
     check_type,
 )
 
@@ -101,6 +100,9 @@ def remember(arguments: Arguments) -> HttpCall[Outcomes]:
         raise InvalidType(
             f"content must be a text, a message or a list of them, not {type(content).__name__}; {CONVERTERS}"
         )
+    for each in () if one else content:
+        if not isinstance(each, str) and not is_message(each):
+            raise no_message(each)
     arguments["content"] = to_list(content)
     return build_call("POST", "/v1/remember", parse_outcomes, arguments, total=1 if one else len(content))
 
@@ -174,7 +176,7 @@ def _update(arguments: Arguments) -> HttpCall[Memory]:
 
 @derive_from(Embedded.add_memories)
 def add_memories(arguments: Arguments) -> HttpCall[list[Memory]]:
-    contents = [as_text(each, "each of contents") for each in check_texts(arguments["contents"], "contents")]
+    contents = as_texts(arguments["contents"], "contents")
     arguments["contents"] = contents
     path = "/v1/memories/batch"
     return build_call("POST", path, parse_list(list[Memory], "memory"), _to_written(arguments), total=len(contents))

@@ -83,10 +83,11 @@ class Partitions:
         self._source = source
         self._store_id = store_id
         self._engine = engine
+        self.path = None if path is None or engine is not None else Path(path)
         self._graph_file = (
             None
-            if path is None or engine is not None
-            else GraphFile(Path(path), store_id, file_key, for_faiss=save_small and file_key is None)
+            if self.path is None
+            else GraphFile(self.path, store_id, file_key, for_faiss=save_small and file_key is None)
         )
         self._capacity = capacity_bytes
         self._graph_from = graph_from

@@ -31,7 +31,9 @@ _CHECK_TRIES: Final = 20
 """How often an owner's memories are compared when others keep writing them."""
 
 
-def collect_stats(store: Store, short_term: ShortTerm, sessions: Sessions, tenant: str) -> Stats:
+def collect_stats(
+    store: Store, partitions: Partitions, short_term: ShortTerm, sessions: Sessions, tenant: str
+) -> Stats:
     """Return the counts of one tenant."""
     counts = store.read(lambda tx: count_by_type(tx, tenant), tenant=tenant)
     agents = store.read(lambda tx: count_by_agent(tx, tenant, _MAX_AGENTS), tenant=tenant)
@@ -47,6 +49,10 @@ def collect_stats(store: Store, short_term: ShortTerm, sessions: Sessions, tenan
             for name, agent in agents.items()
         },
         degraded=(*short_term.problems, *problems),
+        conversation_history_size=None if problems else sessions.count_messages(),
+        storage_dir=None if store.path is None else str(store.path.absolute().parent),
+        embeddings_dir=None if partitions.path is None else str(partitions.path.absolute().parent),
+        vector_store_loaded=len(partitions) > 0,
     )
 
 

@@ -287,8 +287,9 @@ class UpkeepMethods(ManagerMethods):
         """Return counts of this tenant's memories, values, sessions and executions."""
         from memoranda.maintenance.health import collect_stats
 
-        components = self._components
-        return collect_stats(components.open().store, components.short_term, components.sessions, self._tenant)
+        components, opened = self._components, self._components.open()
+        short_term, sessions = components.short_term, components.sessions
+        return collect_stats(opened.store, opened.partitions, short_term, sessions, self._tenant)
 
     def users(self, limit: int = 100, offset: int = 0) -> list[UserActivity]:
         """Return who has memories or messages in this tenant, and how many memories, in the order of their names.

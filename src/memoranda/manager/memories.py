@@ -29,7 +29,6 @@ from memoranda.validation import (
     check_offset,
     check_optional_datetime,
     check_progress,
-    check_texts,
     check_writable_type,
     copy_json_object,
     make_filter,
@@ -58,6 +57,7 @@ class MemoryMethods(RecallMethods):
         importance: float | None = None,
         at: datetime | str | None = None,
         ttl: float | None = None,
+        generate_embedding: bool = True,
     ) -> Memory:
         """Store a text as it is and return the memory.
 
@@ -70,7 +70,10 @@ class MemoryMethods(RecallMethods):
             importance: From 0 to 1; `metadata["importance"]`, or else scored, when None.
             at: When it became true; now when None.
             ttl: Seconds until it expires; by default only `short_term` and `working` memories do.
+            generate_embedding: Every memory is embedded; False raises `InvalidInput`, which names what is not.
         """
+        if not check_flag(generate_embedding, "generate_embedding"):
+            raise InvalidInput("every memory is embedded: leave out generate_embedding, or use put(..., index=False)")
         source, metadata = split_source(source, metadata)
         options = self._write_options(
             self._scope(agent, user, session),
@@ -105,6 +108,8 @@ class MemoryMethods(RecallMethods):
             memory_type, source, metadata, agent, user, session, importance, at, ttl: As in `add_memory`, for each text.
             progress: Called with (done, total) while texts are embedded.
         """
+        from memoranda.messages.message import as_texts
+
         source, metadata = split_source(source, metadata)
         options = self._write_options(
             self._scope(agent, user, session),
@@ -115,7 +120,7 @@ class MemoryMethods(RecallMethods):
             at=at,
             ttl=ttl,
         )
-        texts = [as_text(each, "each of contents") for each in check_texts(contents, "contents")]
+        texts = as_texts(contents, "contents")
         return ResultList(self._components.memories.add(texts, options, check_progress(progress)), "memory")
 
     def get(
@@ -364,17 +369,19 @@ class MemoryMethods(RecallMethods):
         related_memory_id: int,
         relationship_type: str = "related_to",
         strength: float = 1.0,
+        metadata: Mapping[str, JSON] | None = None,
         *,
         agent: str | None = None,
         user: str | AnyUser | None = None,
     ) -> Association:
-        """Link two memories of one scope. Linking them again replaces the strength.
+        """Link two memories of one scope. Linking them again replaces the strength and the metadata.
 
         Args:
             memory_id: The memory that the link starts from.
             related_memory_id: The memory that the link points to.
             relationship_type: What the link means.
             strength: From 0 to 1.
+            metadata: A JSON object kept with the link; `get_related_memories` returns it as `link_metadata`.
             agent, user: The scope of both memories.
         """
         link = Association(
@@ -382,6 +389,7 @@ class MemoryMethods(RecallMethods):
             check_id(related_memory_id, "related_memory_id"),
             clean_text(relationship_type, "relationship_type"),
             check_fraction(strength, "strength"),
+            copy_json_object(metadata, "metadata"),
         )
         return self._components.memories.associate(self._scope(agent, user), link)
 

@@ -110,9 +110,17 @@ class ValueMethods(RecallMethods):
 class WorkflowMethods(ManagerMethods):
     """Read the sessions of workflows, keep execution records, and manage the shared knowledge."""
 
-    def get_conversation_history(self, workflow_id: str, limit: int | None = None) -> list[SessionMessage]:
-        """Return the latest messages of a workflow's open sessions, oldest first."""
-        return ResultList(self._components.sessions.history(workflow_id, limit), "message")
+    def get_conversation_history(
+        self, workflow_id: str, limit: int | None = None, offset: int = 0
+    ) -> list[SessionMessage]:
+        """Return the latest messages of a workflow's open sessions, oldest first.
+
+        Args:
+            workflow_id: The workflow.
+            limit: The maximum number of messages; all that are kept when None.
+            offset: How many of the latest to leave out.
+        """
+        return ResultList(self._components.sessions.history(workflow_id, limit, offset), "message")
 
     def clear_session(self, workflow_id: str) -> bool:
         """End a workflow's sessions and delete their data; return True once none is left. A failure raises."""

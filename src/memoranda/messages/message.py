@@ -203,7 +203,7 @@ class Message(DictRecord):
         where `message.role` is "tool".
         """
         if not isinstance(data, Mapping):
-            raise InvalidType(f"a message must be a Message or a dict, not {type(data).__name__}")
+            raise InvalidType(f"a message must be a Message or a dict, not {type(data).__name__}; {CONVERTERS}")
         given = add_missing_fields({key: _plain_items(value) for key, value in data.items()})
         fields = {key: given[key] for key in (*_REQUIRED, *_OPTIONAL) if given.get(key) is not None}
         others = {key: value for key, value in given.items() if key not in FIELDS}
@@ -248,7 +248,12 @@ def as_message(value: object) -> Message:
         from memoranda.messages.vendors import from_vendor  # it imports this module
 
         return from_vendor(value)
-    raise InvalidType(
+    raise no_message(value)
+
+
+def no_message(value: object) -> InvalidType:
+    """Return the error for what is no message."""
+    return InvalidType(
         f"expected a Message or a dict, not {type(value).__name__}: give one, or a reply of OpenAI's, Anthropic's or "
         f"LangChain's SDK; {CONVERTERS}"
     )
@@ -263,9 +268,18 @@ def as_text(value: object, name: str = "content") -> str:
     return text_of(as_message(value))
 
 
+def as_texts(values: object, name: str) -> list[str]:
+    """Return the texts of a list of texts and messages; a single one is an error, not a list of its characters."""
+    if isinstance(values, str | bytes | Mapping) or is_message(values) or not isinstance(values, Iterable):
+        raise InvalidType(f"{name} must be a list of texts or messages, not {type(values).__name__}; {CONVERTERS}")
+    return [as_text(each, f"each of {name}") for each in values]
+
+
 def vendor_text(value: Any) -> Any:
     """Return the text of an object of a vendor's SDK; JSON values, dicts too, as they are."""
-    return as_text(value) if is_vendor_object(value) else value
+    if value is None or isinstance(value, str | int | float | Sequence | Mapping):
+        return value
+    return as_text(value)
 
 
 def _to_frozen(value: Any) -> Any:
@@ -316,9 +330,9 @@ def _check_items(values: object, name: str) -> Iterable[Any]:
 
 def each_message(messages: object) -> Iterable[Any]:
     """Return the messages to go through; anything else than several is an error that says so."""
-    if messages is None:
-        raise InvalidType("messages must be a list, not None")
-    return _check_items(messages, "messages")
+    if isinstance(messages, str | bytes | Record) or is_message(messages) or not isinstance(messages, Iterable):
+        raise InvalidType(f"messages must be a list, not {type(messages).__name__}; {CONVERTERS}")
+    return messages
 
 
 Part: TypeAlias = dict[str, JSON]

@@ -28,6 +28,7 @@ from memoranda.messages.message import Message
 from memoranda.messages.openai import format_for_openai
 from memoranda.persistent.base import BackendHit, EarlierWinner, MemoryNames, RecordOptions, SaveToMemoryResult
 from memoranda.recall.render import render_context
+from memoranda.transfer.mem0_files import parse_mem0_time
 from memoranda.types import JSON, FloatArray, Hit, Memory, MemoryType, Outcome, Outcomes, Recall, Status
 
 EmbeddingBackend: TypeAlias = object
@@ -245,17 +246,6 @@ class Mem0Backend:
     ) -> list[Mapping[str, Any]]:
         with _translate_errors():
             return _get_results(self._memory.search(query, filters={**self._scope, **filters}, top_k=limit))
-
-
-def parse_mem0_time(value: object) -> datetime | None:
-    """Parse a time as mem0 writes it; without a zone it is UTC. Return None if the value is not a text."""
-    if not isinstance(value, str):
-        return None
-    try:
-        time = datetime.fromisoformat(value)
-    except ValueError as error:
-        raise Incompatible(f"{value!r} is not a time in mem0's format") from error
-    return time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)
 
 
 def _open_memory(config: object) -> Any:

@@ -185,6 +185,14 @@ class Stats(DictRecord):
     """The hundred agents that were active last, newest first."""
     degraded: tuple[str, ...]
     """What cannot be reached, one sentence each."""
+    conversation_history_size: int | None = 0
+    """Messages in the conversations of workflows that have an open session; None while Redis does not answer."""
+    storage_dir: str | None = None
+    """The folder of the database; None for one without a file, and for one on a server."""
+    embeddings_dir: str | None = None
+    """The folder of the search index; None where `storage_dir` is."""
+    vector_store_loaded: bool = False
+    """Whether this process has loaded a search index."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

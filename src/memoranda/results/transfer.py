@@ -72,3 +72,17 @@ class FileReport(Record):
     executions: int
     known: int = 0
     """Execution records that existed already and were skipped."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mem0ImportReport(Record):
+    """How many memories an import read, stored, knew already and rejected."""
+
+    read: int
+    stored: int
+    known: int
+    rejected: int
+    quarantined: int = 0
+    """Those that look like orders to a model: stored, but not recalled before somebody releases them."""
+    forgotten: int = 0
+    """Those that were forgotten here before, and left out."""

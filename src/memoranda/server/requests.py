@@ -15,6 +15,7 @@ from memoranda.validation import MAX_CHOICES, MAX_ID, MAX_LIMIT, MAX_NAME, MAX_T
 MAX_ITEMS = 1000
 """Texts, messages or ids in one call."""
 MAX_SETTINGS = 100
+_HELLO = [[{"role": "user", "content": "Hello"}]]
 
 Text: TypeAlias = Annotated[str, Field(min_length=1, max_length=MAX_TEXT)]
 Query: TypeAlias = Annotated[str, Field(max_length=MAX_TEXT)]
@@ -137,6 +138,7 @@ class RememberRequest(WriteRequest):
 class AddMemoryRequest(WriteRequest):
     content: Text = Field(examples=["Ann likes tea"])
     memory_type: TypeName = "semantic"
+    generate_embedding: Literal[True] = True
 
 
 class AddMemoriesRequest(WriteRequest):
@@ -282,6 +284,7 @@ class AssociateRequest(ScopedRequest):
     related_memory_id: MemoryId = Field(examples=[2])
     relationship_type: Name = "related_to"
     strength: UnitInterval = 1.0
+    metadata: Metadata | None = None
 
 
 class CleanupRequest(ScopedRequest):
@@ -328,18 +331,14 @@ class DeleteValueRequest(RequestModel):
 class AddMessagesRequest(ScopedRequest):
     """Messages for the conversation of an agent, optionally with a user or in a session."""
 
-    messages: Annotated[list[Metadata], Field(max_length=10_000, fail_fast=True)] = Field(
-        examples=[[{"role": "user", "content": "Hello"}]]
-    )
+    messages: Annotated[list[Metadata], Field(max_length=10_000, fail_fast=True)] = Field(examples=_HELLO)
     allow_duplicates: bool = False
     keep: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
     """Keep only this many of the newest messages."""
 
 
 class ReplaceMessagesRequest(ScopedRequest):
-    messages: Annotated[list[Metadata], Field(max_length=100_000, fail_fast=True)] = Field(
-        examples=[[{"role": "user", "content": "Hello"}]]
-    )
+    messages: Annotated[list[Metadata], Field(max_length=100_000, fail_fast=True)] = Field(examples=_HELLO)
 
 
 class DeleteMessagesRequest(ScopedRequest):
@@ -462,9 +461,9 @@ class SourcesQuery(LimitQuery):
     offset: Offset = 0
 
 
-class HistoryQuery(QueryModel):
+class HistoryQuery(SourcesQuery):
     limit: Offset | None = None
-    """How many of the newest messages; 0 for all that are kept."""
+    """How many of the newest messages, after the first `offset`; 0 for all that are kept."""
 
 
 class SessionHistoryQuery(HistoryQuery):

@@ -229,12 +229,18 @@ class SessionContext:
             self._count_action(agent_id, MESSAGE)
         return message
 
-    def get_conversation_history(self, limit: int | None = None) -> list[SessionMessage]:
-        """Return the newest messages of all agents, oldest first; all that are kept without a limit."""
+    def get_conversation_history(self, limit: int | None = None, offset: int = 0) -> list[SessionMessage]:
+        """Return the newest messages of all agents, oldest first; all that are kept without a limit.
+
+        Args:
+            limit: The maximum number of messages.
+            offset: How many of the newest to leave out.
+        """
         count = None if limit is None else check_integer(limit, "limit", minimum=0) or None
+        newest = check_offset(offset)
         with self._lock:
             self._ensure_open()
-            messages = self._state.load_messages(count)
+            messages = self._state.load_messages(count, newest)
             self._renew()
         return messages
 
@@ -399,9 +405,9 @@ class Sessions:
             for workflow, record in newest
         ]
 
-    def history(self, workflow_id: str, limit: int | None) -> list[SessionMessage]:
+    def history(self, workflow_id: str, limit: int | None, offset: int) -> list[SessionMessage]:
         count = None if limit is None else check_integer(limit, "limit", minimum=0) or None
-        return self._state(workflow_id).load_messages(count)
+        return self._state(workflow_id).load_messages(count, check_offset(offset))
 
     def clear(self, workflow_id: str) -> bool:
         with self.lock:
@@ -410,6 +416,11 @@ class Sessions:
 
     def count_open(self) -> int:
         return count_open(self._store(), self._tenant)
+
+    def count_messages(self) -> int:
+        """Return how many messages the workflows with an open session have."""
+        workflows = {workflow for workflow, _ in find_all_open(self._store(), self._tenant)}
+        return sum(self._state(workflow).count_messages() for workflow in workflows)
 
     def find_ended(self, workflow_id: str | None, limit: int, offset: int = 0) -> list[SessionSummary]:
         """Return the sessions that ended last, newest first."""

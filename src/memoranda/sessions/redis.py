@@ -27,10 +27,12 @@ from memoranda.sessions.base import (
     qualify_keys,
     with_plain_keys,
 )
+from memoranda.settings import get_settings
 from memoranda.types import JSON
 from memoranda.validation import check_ttl, decode_json, encode_json
 
 DEFAULT_URL: Final = "redis://localhost:6379/0"
+_TIMEOUT: Final = 2.0
 _BATCH: Final = 500
 """Values in one command: enough to save round trips, few enough not to block other clients."""
 
@@ -56,7 +58,7 @@ class RedisBackend(Closing):
         *,
         prefix: str = "memoranda:",
         ttl: float = DEFAULT_TTL,
-        timeout: float = 2.0,
+        timeout: float = _TIMEOUT,
     ) -> None:
         self._layout = KeyLayout(prefix)
         self._default_ttl = _to_milliseconds(ttl)
@@ -255,7 +257,24 @@ def _import_errors() -> tuple[type[Exception], tuple[type[Exception], ...]]:
     return NoScriptError, (RedisError, RedisClusterException)
 
 
-def _open_client(url: str, timeout: float) -> _RedisConnection:
+def get_redis_client() -> Any | None:
+    """Return a redis-py client for the server in the settings; None when `MEMORY_USE_REDIS` is off.
+
+    None as well when the server does not answer and `MEMORY_REDIS_FALLBACK` is on; otherwise that raises `Unavailable`.
+    """
+    config = get_settings().memory
+    if not config.use_redis:
+        return None
+    try:
+        RedisBackend(config.redis_url).close()
+    except Unavailable:
+        if not config.redis_fallback:
+            raise
+        return None
+    return _open_client(config.redis_url, _TIMEOUT, decode_responses=True)
+
+
+def _open_client(url: str, timeout: float, *, decode_responses: bool = False) -> _RedisConnection:
     from redis import Redis
     from redis.backoff import NoBackoff
     from redis.cluster import RedisCluster
@@ -269,6 +288,7 @@ def _open_client(url: str, timeout: float) -> _RedisConnection:
         "retry": Retry(NoBackoff(), 1),
         "socket_timeout": timeout,
         "socket_connect_timeout": timeout,
+        "decode_responses": decode_responses,
     }
     if scheme.endswith("+cluster"):
         return cast(_RedisConnection, RedisCluster(**_cluster_nodes(url), **options))

@@ -173,10 +173,13 @@ class WorkflowState:
             if old:
                 self._store.delete(self._shared, old)
 
-    def load_messages(self, limit: int | None) -> list[SessionMessage]:
-        """Return the newest messages, oldest first."""
-        count = min(limit or self._max_messages, self._max_messages)
-        keys = self._keys(_SAID)[-count:]
+    def count_messages(self) -> int:
+        return min(len(self._keys(_SAID)), self._max_messages)
+
+    def load_messages(self, limit: int | None, offset: int = 0) -> list[SessionMessage]:
+        """Return the newest messages after the first `offset` of them, oldest first."""
+        kept = self._keys(_SAID)[-self._max_messages :]
+        keys = kept[: len(kept) - offset if offset < len(kept) else 0][-(limit or self._max_messages) :]
         values = self._store.get(self._shared, keys) if keys else {}
         return [SessionMessage.from_json(cast("dict[str, Any]", value)) for value in values.values()]
 

@@ -133,11 +133,14 @@ def set_true_from(tx: Transaction, memory_id: int, true_from: datetime | None) -
     log_touched(tx, "reopen", [memory_id])
 
 
-def associate(tx: Transaction, memory_id: int, related_id: int, kind: str, strength: float = 1.0) -> None:
-    """Write an association; a repeated one takes the new strength."""
+def associate(
+    tx: Transaction, memory_id: int, related_id: int, kind: str, strength: float = 1.0, metadata: str | None = None
+) -> None:
+    """Write an association; a repeated one takes the new strength and metadata."""
     key = ("memory_id", "related_memory_id", "relationship_type")
-    row = dict(zip(key, (memory_id, related_id, kind), strict=True)) | {"strength": strength}
-    tx.upsert(associations, [row], key=key, update=("strength",))
+    row: dict[str, Any] = dict(zip(key, (memory_id, related_id, kind), strict=True))
+    row |= {"strength": strength, "metadata": metadata}
+    tx.upsert(associations, [row], key=key, update=("strength", "metadata"))
 
 
 def read_followers(tx: ReadTransaction, ids: Sequence[int], kinds: Sequence[str]) -> dict[int, dict[int, float]]:

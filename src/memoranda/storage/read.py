@@ -27,7 +27,7 @@ from memoranda.storage.rows import (
     to_micros,
 )
 from memoranda.storage.schema import associations, changes, counters, memories, messages, vectors
-from memoranda.types import ANY, EVERYTHING, JSON, Association, Condition, Filter, IntArray, Memory, Related, Scope
+from memoranda.types import ANY, EVERYTHING, JSON, Condition, Filter, IntArray, Memory, Related, Scope
 from memoranda.validation import SHARED_USER
 
 _C, _M = counters.c, memories.c
@@ -227,14 +227,14 @@ def related_memories(
     What has expired by a time, if one is given, is left out.
     """
     require_memories(tx, scope, [memory_id])
-    paths: dict[int, tuple[float, str, int]] = {memory_id: (1.0, "", 0)}
+    paths: dict[int, tuple[float, str, int, str]] = {memory_id: (1.0, "", 0, "")}
     frontier = [memory_id]
     for level in range(1, depth + 1):
-        reached: dict[int, tuple[float, str, int]] = {}
-        for link in _links(tx, frontier, kind):
-            for start, end in ((link.memory_id, link.related_memory_id), (link.related_memory_id, link.memory_id)):
+        reached: dict[int, tuple[float, str, int, str]] = {}
+        for one, other, name, strength, metadata in _links(tx, frontier, kind):
+            for start, end in ((one, other), (other, one)):
                 if start in paths and paths[start][2] == level - 1 and end not in paths:
-                    path = (paths[start][0] * link.strength, link.relationship_type, level)
+                    path = (paths[start][0] * strength, name, level, metadata or "")
                     reached[end] = max(reached.get(end, path), path)
         # A path must not lead through a memory that the scope cannot see, that has expired or is in quarantine.
         seen = (memory for memory in get_memories(tx, scope, sorted(reached)) if memory)
@@ -243,17 +243,21 @@ def related_memories(
         paths |= {end: reached[end] for end in frontier}
     del paths[memory_id]
     found = [memory for memory in get_memories(tx, scope, sorted(paths)) if memory]
-    related = [Related(memory, paths[memory.id][1], paths[memory.id][0], paths[memory.id][2]) for memory in found]
+    related = [_related(memory, *paths[memory.id]) for memory in found]
     return sorted(related, key=lambda each: (each.depth, -each.strength, each.memory.id))
 
 
-def _links(tx: ReadTransaction, ids: Sequence[int], kind: str | None) -> Iterator[Association]:
+def _related(memory: Memory, strength: float, kind: str, depth: int, metadata: str) -> Related:
+    return Related(memory, kind, strength, depth, json.loads(metadata) if metadata else {})
+
+
+def _links(tx: ReadTransaction, ids: Sequence[int], kind: str | None) -> Iterator[tuple[int, int, str, float, str]]:
     a = associations.c
     for part in chunked(ids):
         query = select(associations).where(or_(a.memory_id.in_(part), a.related_memory_id.in_(part)))
         if kind is not None:
             query = query.where(a.relationship_type == kind)
-        yield from (Association(*row) for row in tx.execute(query))
+        yield from (tuple(row) for row in tx.execute(query))
 
 
 def count_memories(tx: ReadTransaction) -> int:

@@ -6,7 +6,7 @@ from sqlalchemy import BigInteger, Column, ForeignKey, Index, MetaData, Table, U
 
 from memoranda.storage.long_text import LongText
 
-HEAD = "0006"
+HEAD = "0007"
 """The newest migration; a store at this version opens without loading Alembic."""
 
 metadata = MetaData()
@@ -150,6 +150,7 @@ associations = Table(
     Column("related_memory_id", Integer, ForeignKey("memories.id", ondelete="CASCADE"), primary_key=True),
     Column("relationship_type", TEXT, primary_key=True),
     Column("strength", REAL, nullable=False),
+    Column("metadata", TEXT),
     Index("associations_back", "related_memory_id"),
 )
 

@@ -37,7 +37,7 @@ from memoranda.storage.changes import (
 from memoranda.storage.claims import CLAIMS, claims_of, index_claims, owner_of, slots_of
 from memoranda.storage.message_log import append_messages, mark_extracted
 from memoranda.storage.read import changed_memories, get_memories, get_memory, require_memories
-from memoranda.storage.rows import SELECT_MEMORY, in_scope, memory_from_row, owner_conditions, stored_name
+from memoranda.storage.rows import SELECT_MEMORY, in_scope, memory_from_row, owner_conditions, stored_name, to_json
 from memoranda.storage.schema import memories, messages, vectors
 from memoranda.types import ANY, Memory, Outcome, Scope
 
@@ -324,5 +324,6 @@ def _remove(tx: Transaction, change: Remove) -> Outcome:
 def _link(tx: Transaction, change: Link) -> Outcome:
     link = change.association
     require_memories(tx, change.scope, [link.memory_id, link.related_memory_id])
-    lifecycle.associate(tx, link.memory_id, link.related_memory_id, link.relationship_type, link.strength)
+    metadata = to_json(link.metadata) if link.metadata else None
+    lifecycle.associate(tx, link.memory_id, link.related_memory_id, link.relationship_type, link.strength, metadata)
     return Outcome("stored", None, f"{link.memory_id} {link.relationship_type} {link.related_memory_id}")

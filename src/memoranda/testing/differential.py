@@ -179,7 +179,7 @@ class StorePair:
                 return replace(change, sources=self._to_store_ids(sources))
             case Link(scope, link):
                 ends = self.store_id(link.memory_id), self.store_id(link.related_memory_id)
-                return Link(scope, Association(*ends, link.relationship_type, link.strength))
+                return Link(scope, Association(*ends, link.relationship_type, link.strength, link.metadata))
             case _:
                 return change
 

@@ -12,6 +12,7 @@ from memoranda.results.maintenance import Derivation, Revision
 from memoranda.storage.add import true_from
 from memoranda.storage.base import IndexRow, PartitionKey
 from memoranda.storage.changes import Change, NewMemory
+from memoranda.storage.rows import to_json
 from memoranda.testing.reference_changes import (
     State,
     apply_change,
@@ -64,16 +65,15 @@ class ReferenceStore:
 
     def _neighbours(self, scope: Scope, frontier: dict[int, float], kind: str | None, depth: int) -> dict[int, Related]:
         neighbours: dict[int, Related] = {}
-        for (left, right, name), strength in sorted(self._state.links.items()):
+        for (left, right, name), link in sorted(self._state.links.items()):
             if kind not in (None, name):
                 continue
             for start, end in ((left, right), (right, left)):
                 memory = self._state.memories[end]
                 if start in frontier and is_in_scope(memory, scope):
-                    found = Related(memory, name, frontier[start] * strength, depth)
-                    neighbours[end] = max(
-                        neighbours.get(end, found), found, key=lambda path: (path.strength, path.relationship_type)
-                    )
+                    strength = frontier[start] * link.strength
+                    found = Related(memory, name, strength, depth, link.metadata)
+                    neighbours[end] = max(neighbours.get(end, found), found, key=_path_order)
         return neighbours
 
     def lineage(self, scope: Scope, ids: Sequence[int]) -> list[Derivation]:
@@ -186,3 +186,7 @@ def _timestamp(moment: datetime | None) -> float:
 
 def _to_ids(ids: Iterator[int]) -> IntArray:
     return np.array(sorted(set(ids)), dtype=np.int64)
+
+
+def _path_order(path: Related) -> tuple[float, str, str]:
+    return path.strength, path.relationship_type, to_json(path.link_metadata) if path.link_metadata else ""

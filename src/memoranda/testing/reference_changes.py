@@ -28,7 +28,7 @@ from memoranda.storage.changes import (
     no_memory,
     version_conflict,
 )
-from memoranda.types import ANY, JSON, Memory, Outcome, Scope
+from memoranda.types import ANY, JSON, Association, Memory, Outcome, Scope
 
 
 @dataclass(slots=True)
@@ -38,7 +38,7 @@ class State:
     memories: dict[int, Memory] = field(default_factory=dict)
     inputs: dict[int, NewMemory] = field(default_factory=dict)
     """The change that wrote each memory, by memory id."""
-    links: dict[tuple[int, int, str], float] = field(default_factory=dict)
+    links: dict[tuple[int, int, str], Association] = field(default_factory=dict)
     log: list[tuple[str, str | None, int]] = field(default_factory=list)
     """Tenant, user and memory id of each change; the number of a change is its position, from 1."""
     lineage: set[Derivation] = field(default_factory=set)
@@ -112,7 +112,7 @@ def apply_change(state: State, change: Change) -> Outcome:
             ends = (association.memory_id, association.related_memory_id)
             for end in ends:
                 require_memory(state, scope, end)
-            state.links[(*ends, association.relationship_type)] = association.strength
+            state.links[(*ends, association.relationship_type)] = association
             return Outcome("stored", None)
         case Derive():
             return _derive(state, change)
@@ -254,7 +254,7 @@ def _remove(state: State, change: Remove) -> Outcome:
         state.revisions.pop(memory.id, None)
         state.log.append((memory.tenant, memory.user, memory.id))
     left = state.memories.keys()
-    state.links = {link: strength for link, strength in state.links.items() if {link[0], link[1]} <= left}
+    state.links = {ends: link for ends, link in state.links.items() if {ends[0], ends[1]} <= left}
     state.lineage = {line for line in state.lineage if line.derived_id in left}
     _log_consolidated(state, removed)
     return Outcome("stored", None, f"{len(removed)} removed")

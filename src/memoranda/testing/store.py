@@ -306,7 +306,8 @@ class MemoryContract(LifecycleContract):
             left, right = samples.random.sample(range(1, 13), 2)
             # Powers of two, so that products along different paths are exact.
             strength = samples.random.choice([1.0, 0.5, 0.25])
-            pair.apply([Link(ADA, Association(left, right, samples.random.choice(KINDS), strength))])
+            metadata: dict[str, JSON] = samples.random.choice([{}, {"n": 1}, {"n": 2}])
+            pair.apply([Link(ADA, Association(left, right, samples.random.choice(KINDS), strength, metadata))])
         for memory_id in range(1, 13):
             for depth in (1, 2, 3):
                 pair.compare_related(ADA, memory_id, depth=depth)

@@ -207,6 +207,22 @@ def test_a_value_longer_than_an_item_is_stored_in_parts(memory: MemoryManager) -
     assert found.pending_writes == [("task", "text", long)]
 
 
+def test_the_parts_of_long_values_are_copied_and_go_with_their_thread(memory: MemoryManager) -> None:
+    saver, long = MemorandaSaver(memory), "é" * 200_000
+    config: Any = {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}
+    checkpoint: Any = {**empty_checkpoint(), "channel_values": {"text": long}, "channel_versions": {"text": "1"}}
+    stored = saver.put(config, checkpoint, {"note": long}, {"text": "1"})
+    saver.put_writes(stored, [("text", long)], "task")
+    saver.copy_thread("t", "copy")
+    saver.delete_thread("t")
+    found = saver.get_tuple({"configurable": {"thread_id": "copy"}})
+    assert found is not None
+    assert (found.checkpoint["channel_values"], found.metadata) == ({"text": long}, {"note": long})
+    assert found.pending_writes == [("task", "text", long)]
+    saver.delete_thread("copy")
+    assert memory.namespaces(session="langgraph checkpoints") == []
+
+
 def test_a_thread_goes_on_after_a_restart(tmp_path: Path) -> None:
     with MemoryManager(tmp_path / "a.db") as memory:
         first = _put(MemorandaSaver(memory), {"n": 1})

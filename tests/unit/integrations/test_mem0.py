@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from memoranda import InvalidInput, InvalidType, MemoryManager, NotFound, aio
 from memoranda.integrations.mem0 import AsyncMemory, Memory, MemoryNotFound
-from memoranda.integrations.mem0_filters import matches
+from memoranda.integrations.mem0.filters import matches
 from memoranda.testing.fakes import HashEmbedder
 
 PAYLOAD = {"user_id": "ann", "topic": "Green Tea", "n": 3, "ok": True, "tags": ["a", "b"], "day": "2026-05-01"}

@@ -21,9 +21,12 @@ from memoranda import (
     Message,
     PersistentMemory,
     create_session,
+    format_for_anthropic,
+    format_for_openai,
     from_anthropic,
     from_openai,
 )
+from memoranda.client import MemoryManager as RemoteManager
 from memoranda.messages.message import as_message
 from memoranda.testing.fakes import HashEmbedder
 
@@ -165,12 +168,31 @@ def test_an_object_that_is_no_message_is_an_error_that_names_the_converters(valu
             manager.context,
             manager.add_memory,
             lambda one: manager.add_memories([one]),
+            manager.add_memories,
             lambda one: manager.search_items(query=one),
             ConversationMemory().add_message,
+            Message.from_dict,
+            format_for_openai,
+            format_for_anthropic,
         ):
             with pytest.raises(InvalidType, match=rf"{type(value).__name__}.*from_openai.*from_anthropic"):
                 call(value)
         assert manager.list_memories() == []
+
+
+def test_sessions_and_the_remote_client_name_the_converters_too(tmp_path: Path) -> None:
+    with (
+        MemoryManager(tmp_path / "a.db", embedder=HashEmbedder(64)) as manager,
+        create_session("w", manager) as session,
+    ):
+        with pytest.raises(InvalidType, match=r"OwnRecord.*from_openai.*from_anthropic"):
+            session.add_conversation_message("ann", "assistant", OwnRecord())  # type: ignore[arg-type]
+        session.add_conversation_message("ann", "assistant", openai_reply())
+        assert [each.content for each in session.get_conversation_history()] == [TEXT]
+    with RemoteManager("http://127.0.0.1:1") as remote:
+        for wrong in (OwnRecord(), [OwnRecord()]):
+            with pytest.raises(InvalidType, match=r"OwnRecord.*from_openai.*from_anthropic"):
+                remote.remember(wrong)
 
 
 def test_developer_is_the_role_system_wherever_a_message_is(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ def fill(url: str) -> None:
         for text in ("My name is Nora and I live in Lyon.", "I moved to Turin last week."):
             manager.remember(Message("user", text), user="nora", agent="helper", session="s1")
         manager.add_memory("The river is cold in May", user="nora", metadata={"tag": "x"})
+        manager.add_memory_association(1, 2, "before", 0.5, user="nora")
         tea = manager.add_memory("Tea at five", user="tom")
         manager.update(tea.id, content="Tea at six", user="tom")
         manager.delete(manager.add_memory("to be deleted", user="tom").id, user="tom")

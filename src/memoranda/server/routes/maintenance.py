@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import timedelta
 from typing import Annotated
 
@@ -105,7 +105,9 @@ async def get_status() -> ServerStatus:
 @status_routes.get("/stats")
 async def get_stats(caller: Reader) -> Stats:
     """Return counts of what the tenant has stored."""
-    return await caller.memory.get_stats()
+    stats = await caller.memory.get_stats()
+    # The folders of the server are no business of its callers.
+    return replace(stats, storage_dir=None, embeddings_dir=None)
 
 
 @status_routes.get("/users")

@@ -14,8 +14,8 @@ from starlette.requests import Request
 
 from memoranda.errors import InvalidInput, InvalidType, NotFound
 from memoranda.integrations.mem0 import AsyncMemory
-from memoranda.integrations.mem0_answers import Answer
-from memoranda.integrations.mem0_filters import OWNERS, check_filters, read_owner
+from memoranda.integrations.mem0.answers import Answer
+from memoranda.integrations.mem0.filters import OWNERS, check_filters, read_owner
 from memoranda.server.access import Admin, Caller, Reader, Writer
 from memoranda.server.responses import JsonRoute
 from memoranda.types import ANY

@@ -147,7 +147,7 @@ async def unpin(memory_id: PathId, request: ScopedRequest, caller: Writer) -> Me
 
 @routes.post("/associations", status_code=201)
 async def associate(request: AssociateRequest, caller: Writer) -> Association:
-    """Link two memories; linking them again sets the new strength."""
+    """Link two memories; linking them again sets the new strength and metadata."""
     return await caller.memory.add_memory_association(
         **request.arguments(), agent=request.agent, user=caller.read_user(request)
     )

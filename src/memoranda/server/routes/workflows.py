@@ -120,7 +120,7 @@ async def get_session_messages(
 ) -> list[SessionMessage]:
     """Return the latest messages of all agents, oldest first."""
     async with caller.services.sessions.use(caller.principal.tenant, caller.memory, session_id) as session:
-        return await session.get_conversation_history(query.limit)
+        return await session.get_conversation_history(**query.arguments())
 
 
 @routes.post("/sessions/{session_id}/executions", status_code=201)

@@ -212,12 +212,17 @@ def _compress_long_texts(_: Connection) -> Iterator[str]:
             yield f"DO $$ BEGIN ALTER TABLE {table} {changes}; EXCEPTION WHEN feature_not_supported THEN NULL; END $$"
 
 
+def _add_association_metadata(_: Connection) -> Iterator[str]:
+    yield 'ALTER TABLE associations ADD COLUMN metadata text COLLATE "C"'
+
+
 _STEPS: Final[dict[str, Callable[[Connection], Iterator[str]]]] = {
     "0004.1": _owner_first_indexes,
     "0004.2": _search_tables,
     "0005": _add_shared_work,
     "0006": _add_sentences,
     "0006.1": _compress_long_texts,
+    "0007": _add_association_metadata,
 }
 """What brings a database from the version before to this one, by version.
 

@@ -33,6 +33,8 @@ _SEALED: Final = (
 )  # fmt: skip
 _COUNTED: Final = frozenset(("access_count", "accessed_at", "used_at"))
 """Columns that change with every use and that nothing is decided by for certain."""
+_UNSEALED: Final = frozenset((("associations", "metadata"),))
+"""Columns that were added after rows had been sealed without them, and that nothing is decided by."""
 _FUNCTION: Final = "memoranda_seal"
 _SEAL_BYTES: Final = 16
 _SHOWN: Final = 5
@@ -124,4 +126,5 @@ def _quoted(table: Table, column: str, of: str) -> str:
 
 
 def _sealed_columns(table: Table) -> list[str]:
-    return [column.name for column in table.columns if column.name not in _COUNTED]
+    names = [column.name for column in table.columns if column.name not in _COUNTED]
+    return [name for name in names if (table.name, name) not in _UNSEALED]

@@ -110,7 +110,7 @@ def test_a_later_write_does_not_hide_an_edit(file: Path) -> None:
 
 
 def test_check_finds_a_row_that_another_program_added(file: Path) -> None:
-    _edit(file, "INSERT INTO associations VALUES (3, 1, 'follows', 1.0)")
+    _edit(file, "INSERT INTO associations VALUES (3, 1, 'follows', 1.0, NULL)")
     with _open(file) as memory:
         assert [each for each in memory.check().problems if "rows of associations" in each]
 

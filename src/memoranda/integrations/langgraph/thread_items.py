@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from typing import Any, TypeAlias
 
 from memoranda.aio.threads import in_thread
 from memoranda.errors import MissingExtra
-from memoranda.integrations.managers import read_pages, to_label
+from memoranda.integrations.long_values import LongValues
+from memoranda.integrations.managers import OwnedNamespace, read_pages, to_label
 from memoranda.items.base import Item, NamespaceActivity
 
 try:
@@ -21,7 +22,6 @@ except ModuleNotFoundError as error:
 Thread: TypeAlias = tuple[str, str]
 """The id of a thread, and the namespace of a subgraph in it."""
 _ROOT = "langgraph"  # no namespace of a LangGraph store may begin with it
-_PART = 700_000  # characters of one item; a longer value takes several
 
 
 class ThreadItems:
@@ -74,50 +74,36 @@ class ThreadItems:
         if keys := [item.key for item in self.walk(kind, thread, *more)]:
             self._memory.delete_item(_place(kind, thread, *more), keys, **self._owner)
 
-    def delete_checkpoint(self, thread: Thread, checkpoint_id: str) -> None:
-        self.delete("writes", thread, checkpoint_id)
-        self._memory.delete_item(_place("checkpoints", thread), checkpoint_id, **self._owner)
+    def delete_checkpoint(self, thread: Thread, item: Item) -> None:
+        """Delete a checkpoint and its pending writes."""
+        dumped = [item.value["checkpoint"], item.value["metadata"]]
+        dumped += [write.value for write in self.walk("writes", thread, item.key)]
+        self.delete("writes", thread, item.key)
+        self._memory.delete_item(_place("checkpoints", thread), item.key, **self._owner)
+        for value in dumped:
+            self._long(thread).drop(value)
 
-    def dump(self, value: Any) -> list[str]:
-        """Return a value as JSON: its type, and its bytes."""
+    def dump(self, thread: Thread, value: Any) -> dict[str, Any]:
+        """Return a value as JSON: its type, and its bytes, or where they are."""
         kind, data = self._serde.dumps_typed(value)
-        return [kind, b64encode(data).decode("ascii")]
+        return {"type": kind, **self._long(thread).store(b64encode(data).decode("ascii"))}
 
-    def load(self, stored: Sequence[str]) -> Any:
-        return self._serde.loads_typed((stored[0], b64decode(stored[1])))
+    def load(self, thread: Thread, stored: Mapping[str, Any]) -> Any:
+        return self._serde.loads_typed((stored["type"], b64decode(self._long(thread).load(stored))))
 
-    def split(self, key: str, value: Any) -> dict[str, dict[str, Any]]:
-        """Return a value as items: one under the key, and more where it is too long for one."""
-        kind, text = self.dump(value)
-        texts = [text[start : start + _PART] for start in range(0, len(text), _PART)] or [""]
-        first = {key: {"type": kind, "data": texts[0], "parts": len(texts)}}
-        return first | {_part_key(key, number): {"data": part} for number, part in enumerate(texts) if number}
+    def _long(self, thread: Thread) -> LongValues:
+        return LongValues(OwnedNamespace(self._memory, _place("parts", thread), **self._owner))
 
     def load_values(self, thread: Thread, versions: Mapping[str, Any]) -> dict[str, Any]:
         """Return the values that channels have at these versions; a channel may have none."""
         found = {name: self.get("blobs", thread, f"{version}/{name}") for name, version in versions.items()}
-        return {name: self._join(item, "blobs", thread) for name, item in found.items() if item is not None}
+        return {name: self.load(thread, item.value) for name, item in found.items() if item is not None}
 
     def load_writes(self, thread: Thread, checkpoint_id: str) -> list[tuple[str, str, Any]]:
         """Return the pending writes of a checkpoint, as task, channel and value, in the order they are applied."""
-        found = [item for item in self.walk("writes", thread, checkpoint_id) if "parts" in item.value]
-        found.sort(key=lambda each: writes_sort_key(each.value["path"], each.value["task"], each.value["position"]))
-        return [
-            (each.value["task"], each.value["channel"], self._join(each, "writes", thread, checkpoint_id))
-            for each in found
-        ]
-
-    def _join(self, item: Item, kind: str, thread: Thread, *more: str) -> Any:
-        """Return a value that may be in several items."""
-        texts = [item.value["data"]]
-        for number in range(1, item.value["parts"]):
-            part = self.get(kind, thread, _part_key(item.key, number), *more)
-            texts.append("" if part is None else part.value["data"])
-        return self.load([item.value["type"], "".join(texts)])
-
-
-def _part_key(key: str, number: int) -> str:
-    return f"{key}\x1f{number}"
+        found = [item.value for item in self.walk("writes", thread, checkpoint_id)]
+        found.sort(key=lambda each: writes_sort_key(each["path"], each["task"], each["position"]))
+        return [(each["task"], each["channel"], self.load(thread, each)) for each in found]
 
 
 def _place(kind: str, thread: Thread, *more: str) -> tuple[str, ...]:

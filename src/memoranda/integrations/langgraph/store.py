@@ -1,10 +1,4 @@
-"""LangGraph: a store for long-term memory, and a checkpointer. `pip install memoranda[langgraph]`
-
-    store = MemorandaStore()
-    graph = builder.compile(store=store, checkpointer=MemorandaSaver(store.memory))
-
-What an agent puts into the store is also found by `recall`. The same store serves LangMem and deepagents.
-"""
+"""LangGraph's store: items by namespace and key, found by meaning."""
 
 from __future__ import annotations
 
@@ -23,10 +17,8 @@ try:
 except ModuleNotFoundError as error:
     raise MissingExtra("the LangGraph store", "langgraph") from error
 
-from memoranda.integrations.langgraph_checkpoint import MemorandaSaver
 from memoranda.integrations.managers import OpenedSource, Source, open_source, read_pages
 
-__all__ = ["MemorandaSaver", "MemorandaStore"]
 _WHOLE = ["$"]
 
 

@@ -1,4 +1,4 @@
-"""LangChain: a vector store here, a retriever and a store of bytes beside it. `pip install memoranda[langchain]`"""
+"""LangChain's vector store: documents in a collection, found by meaning."""
 
 from __future__ import annotations
 
@@ -20,10 +20,7 @@ try:
 except ModuleNotFoundError as error:
     raise MissingExtra("the LangChain adapter", "langchain") from error
 
-from memoranda.integrations.langchain_stores import MemorandaByteStore, MemorandaRetriever
 from memoranda.integrations.managers import OpenedSource, OwnedNamespace, Source, open_source
-
-__all__ = ["MemorandaByteStore", "MemorandaRetriever", "MemorandaVectorStore"]
 
 
 class MemorandaVectorStore(OpenedSource, VectorStore):

@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Any
 
 from memoranda.errors import MissingExtra
-from memoranda.integrations.llama_index_chats import MemorandaChatStore, to_dict
+from memoranda.integrations.llama_index.chat_store import to_dict
 from memoranda.integrations.managers import Source, open_async
 
 try:
@@ -16,8 +16,6 @@ try:
     from llama_index.core.memory import BaseMemoryBlock
 except ModuleNotFoundError as error:
     raise MissingExtra("the LlamaIndex adapter", "llama-index") from error
-
-__all__ = ["MemorandaChatStore", "MemorandaMemoryBlock"]
 
 
 class MemorandaMemoryBlock(BaseMemoryBlock[str]):

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 from uuid import UUID, uuid5
 
 from memoranda.errors import InvalidInput, InvalidType, NotFound
-from memoranda.integrations.mem0_filters import OWNERS, Payload, check_filters, is_expired, matches
+from memoranda.integrations.mem0.filters import OWNERS, Payload, check_filters, is_expired, matches
 from memoranda.results.maintenance import History
 from memoranda.types import Hit, Memory
 from memoranda.validation import MAX_ID, copy_json_object

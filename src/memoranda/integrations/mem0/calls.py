@@ -8,9 +8,9 @@ from datetime import datetime
 from typing import Any, Final, TypeAlias, TypedDict, Unpack
 
 from memoranda.errors import InvalidInput, NotFound
-from memoranda.integrations import mem0_answers as answers
-from memoranda.integrations.mem0_answers import Answer, from_id, join_filters, naming, passes, to_moment
-from memoranda.integrations.mem0_filters import OWNERS, ReadOwner, check_expiration_date, check_name, read_owner
+from memoranda.integrations.mem0 import answers
+from memoranda.integrations.mem0.answers import Answer, from_id, join_filters, naming, passes, to_moment
+from memoranda.integrations.mem0.filters import OWNERS, ReadOwner, check_expiration_date, check_name, read_owner
 from memoranda.manager.manager import MemoryManager
 from memoranda.types import ANY, Memory, MemoryType
 from memoranda.validation import check_integer

@@ -1,9 +1,4 @@
-"""Anthropic's memory tool (`memory_20250818`) on Memoranda: what Claude writes down is kept, searched and recalled.
-
-    client.beta.messages.run_tools(..., tools=[MemorandaMemoryTool(memory, user="ann")])
-
-`pip install memoranda[anthropic]`
-"""
+"""The commands of Anthropic's memory tool, blocking and async."""
 
 from __future__ import annotations
 
@@ -17,14 +12,14 @@ from typing import Any, Final, TypeAlias
 from memoranda.aio.threads import in_thread
 from memoranda.closing import AsyncClosing
 from memoranda.errors import InvalidInput, MissingExtra
-from memoranda.integrations.anthropic_answers import (
+from memoranda.integrations.anthropic.answers import (
     command_of_tool,
     find_lines,
     number_lines,
     show_file,
     show_folder,
 )
-from memoranda.integrations.anthropic_files import ROOT, MemoryFiles, MirroredFolder
+from memoranda.integrations.anthropic.files import ROOT, MemoryFiles, MirroredFolder
 from memoranda.integrations.managers import OpenedSource, Source, open_source
 
 try:

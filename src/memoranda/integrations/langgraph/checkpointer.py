@@ -1,4 +1,4 @@
-"""LangGraph's checkpointer: the state of every thread, step by step. `pip install memoranda[langgraph]`
+"""LangGraph's checkpointer: the state of every thread, step by step.
 
 A checkpoint is an item; so is the value of each channel, which checkpoints share, and each pending write. They are not
 searched.
@@ -12,7 +12,7 @@ from typing import Any
 
 from memoranda.aio.threads import in_thread
 from memoranda.errors import InvalidInput, MissingExtra
-from memoranda.integrations.langgraph_threads import Thread, ThreadItems, make_config, off_loop, thread_of
+from memoranda.integrations.langgraph.thread_items import Thread, ThreadItems, make_config, off_loop, thread_of
 from memoranda.integrations.managers import OpenedSource, Source, open_source
 from memoranda.items.base import Item
 
@@ -71,7 +71,7 @@ class MemorandaSaver(OpenedSource, base.BaseCheckpointSaver[str]):
                     return
                 if (wanted and item.key != wanted) or (end and item.key >= end):
                     continue
-                metadata = self._items.load(item.value["metadata"])
+                metadata = self._items.load(thread, item.value["metadata"])
                 if all(metadata.get(name) == value for name, value in (filter or {}).items()):
                     found += 1
                     yield self._to_tuple(thread, item)
@@ -85,14 +85,11 @@ class MemorandaSaver(OpenedSource, base.BaseCheckpointSaver[str]):
     ) -> RunnableConfig:
         thread, kept = thread_of(config), {**checkpoint}
         values: dict[str, Any] = kept.pop("channel_values")
-        blobs: dict[str, Any] = {}
-        for name, version in new_versions.items():
-            if name in values:
-                blobs |= self._items.split(f"{version}/{name}", values[name])
-        self._items.put("blobs", thread, blobs)
+        new = {f"{version}/{name}": values[name] for name, version in new_versions.items() if name in values}
+        self._items.put("blobs", thread, {key: self._items.dump(thread, value) for key, value in new.items()})
         stored = {
-            "checkpoint": self._items.dump(kept),
-            "metadata": self._items.dump(base.get_checkpoint_metadata(config, metadata)),
+            "checkpoint": self._items.dump(thread, kept),
+            "metadata": self._items.dump(thread, base.get_checkpoint_metadata(config, metadata)),
             "parent": config["configurable"].get("checkpoint_id"),
         }
         self._items.put("checkpoints", thread, {checkpoint["id"]: stored})
@@ -108,28 +105,29 @@ class MemorandaSaver(OpenedSource, base.BaseCheckpointSaver[str]):
             key = f"{position}/{task_id}"
             # A regular write is kept as it was first made; an error or an interrupt is replaced.
             if position < 0 or self._items.get("writes", thread, key, checkpoint_id) is None:
-                parts = self._items.split(key, value)
-                parts[key] |= {"task": task_id, "path": task_path, "position": position, "channel": channel}
-                new |= parts
+                write = {"task": task_id, "path": task_path, "position": position, "channel": channel}
+                new[key] = {**write, **self._items.dump(thread, value)}
         self._items.put("writes", thread, new, checkpoint_id)
 
     def delete_thread(self, thread_id: str) -> None:
         for thread in self._threads(make_config((thread_id, None))):
             for item in self._checkpoints(thread):
-                self._items.delete_checkpoint(thread, item.key)
+                self._items.delete_checkpoint(thread, item)
             self._items.delete("blobs", thread)
+            self._items.delete("parts", thread)
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
         for thread in self._threads(None):
             for item in self._checkpoints(thread):
-                if self._items.load(item.value["metadata"]).get("run_id") in run_ids:
-                    self._items.delete_checkpoint(thread, item.key)
+                if self._items.load(thread, item.value["metadata"]).get("run_id") in run_ids:
+                    self._items.delete_checkpoint(thread, item)
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         for thread in self._threads(make_config((source_thread_id, None))):
             target = (target_thread_id, thread[1])
             writes = [("writes", item.key) for item in self._checkpoints(thread)]
-            for kind, *more in [("blobs",), *writes, ("checkpoints",)]:  # who sees a checkpoint finds what it needs
+            # In this order, who sees a checkpoint finds what it needs.
+            for kind, *more in [("parts",), ("blobs",), *writes, ("checkpoints",)]:
                 copied = {item.key: item.value for item in self._items.walk(kind, thread, *more)}
                 self._items.put(kind, target, copied, *more)
 
@@ -144,7 +142,7 @@ class MemorandaSaver(OpenedSource, base.BaseCheckpointSaver[str]):
                 needed = self._needed_ids(thread)
                 for item in self._checkpoints(thread):
                     if item.key not in needed:
-                        self._items.delete_checkpoint(thread, item.key)
+                        self._items.delete_checkpoint(thread, item)
 
     def _needed_ids(self, thread: Thread) -> set[str]:
         """Return the latest checkpoint, and those before it from which its delta channels are rebuilt."""
@@ -169,11 +167,11 @@ class MemorandaSaver(OpenedSource, base.BaseCheckpointSaver[str]):
         return [*self._items.walk("checkpoints", thread)]
 
     def _to_tuple(self, thread: Thread, item: Item) -> base.CheckpointTuple:
-        checkpoint, parent = self._items.load(item.value["checkpoint"]), item.value["parent"]
+        checkpoint, parent = self._items.load(thread, item.value["checkpoint"]), item.value["parent"]
         return base.CheckpointTuple(
             make_config(thread, item.key),
             {**checkpoint, "channel_values": self._items.load_values(thread, checkpoint["channel_versions"])},
-            self._items.load(item.value["metadata"]),
+            self._items.load(thread, item.value["metadata"]),
             make_config(thread, parent) if parent else None,
             self._items.load_writes(thread, item.key),
         )

@@ -1,7 +1,4 @@
-"""mem0's `Memory` and `AsyncMemory` on Memoranda, for programs that were written for mem0. Needs no mem0.
-
-Also: import the memories of an existing mem0 store.
-"""
+"""mem0's `Memory` and `AsyncMemory`, and what their configuration opens."""
 
 from __future__ import annotations
 
@@ -17,13 +14,9 @@ from memoranda.aio.manager import blocking_part
 from memoranda.aio.threads import Threads, off_loop
 from memoranda.errors import InvalidInput, InvalidType
 from memoranda.integrations.managers import OpenedSource, Source, open_source, wrong_source
-from memoranda.integrations.mem0_answers import MemoryNotFound
-from memoranda.integrations.mem0_import import Mem0ImportReport, Mem0Memory, import_mem0, read
-from memoranda.integrations.mem0_memory import Mem0Calls
+from memoranda.integrations.mem0.calls import Mem0Calls
 from memoranda.manager.manager import MemoryManager
 from memoranda.types import DEFAULT_TENANT
-
-__all__ = ["AsyncMemory", "Mem0ImportReport", "Mem0Memory", "Memory", "MemoryNotFound", "import_mem0", "read"]
 
 Config: TypeAlias = "Mapping[str, Any] | ModelConfig"
 _FILE: Final = "memories.db"

@@ -1,0 +1,107 @@
+"""Read the files of a mem0 store."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from memoranda.errors import Incompatible, NotFound
+from memoranda.records import Record
+from memoranda.transfer.qdrant_files import read_points
+from memoranda.types import JSON
+from memoranda.validation import copy_json_object
+
+_MEM0_KEYS = frozenset(
+    (
+        *("user_id", "agent_id", "run_id", "actor_id", "role"),
+        *("data", "hash", "created_at", "updated_at", "text_lemmatized", "attributed_to"),
+    )
+)
+"""Keys of a payload that mem0 writes; all others are the user's metadata."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mem0Memory(Record):
+    """One memory of a mem0 store."""
+
+    id: str
+    content: str
+    agent: str | None
+    user: str | None
+    session: str | None
+    role: str | None
+    speaker: str | None
+    created_at: datetime
+    metadata: dict[str, JSON]
+    earlier: tuple[str, ...] = ()
+    """Its texts before updates, oldest first; empty unless the history is read."""
+
+
+def read(
+    path: str | PathLike[str], *, history: str | PathLike[str] | None = None, collection: str = "mem0"
+) -> list[Mem0Memory]:
+    """Return the memories of a local mem0 store, oldest first. Neither mem0 nor Qdrant has to be installed.
+
+    Args:
+        path: The store's Qdrant folder. It is not changed.
+        history: The store's history.db, to read earlier versions too.
+        collection: The Qdrant collection.
+    """
+    earlier = {} if history is None else _read_history(Path(history))
+    points = read_points(Path(path), collection)
+    memories = [_to_memory(point.id, point.payload, earlier.get(point.id, ())) for point in points]
+    return sorted(memories, key=lambda memory: (memory.created_at, memory.id))
+
+
+def _to_memory(id: str, payload: dict[str, Any], earlier: tuple[str, ...]) -> Mem0Memory:
+    text = payload.get("data")
+    if not isinstance(text, str):
+        raise Incompatible(f"the point {id} has no text: this is not a collection of mem0 memories")
+    return Mem0Memory(
+        id=id,
+        content=text,
+        agent=_to_name(payload.get("agent_id")),
+        user=_to_name(payload.get("user_id")),
+        session=_to_name(payload.get("run_id")),
+        role=_to_name(payload.get("role")),
+        speaker=_to_name(payload.get("actor_id")),
+        created_at=parse_mem0_time(payload.get("created_at")) or datetime.fromtimestamp(0, UTC),
+        metadata=copy_json_object({key: value for key, value in payload.items() if key not in _MEM0_KEYS}, "metadata"),
+        earlier=earlier,
+    )
+
+
+def _to_name(value: object) -> str | None:
+    return str(value) if value else None
+
+
+def _read_history(file: Path) -> dict[str, tuple[str, ...]]:
+    if not file.is_file():
+        raise NotFound(f"no mem0 history {file}")
+    connection = sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro", uri=True)
+    found: dict[str, tuple[str, ...]] = {}
+    try:
+        query = "SELECT memory_id, old_memory FROM history WHERE event = 'UPDATE' ORDER BY updated_at, rowid"
+        for memory_id, text in connection.execute(query):
+            if text:
+                found[memory_id] = (*found.get(memory_id, ()), text)
+    except sqlite3.Error as error:
+        raise Incompatible(f"{file} is not a mem0 history: {error}") from error
+    finally:
+        connection.close()
+    return found
+
+
+def parse_mem0_time(value: object) -> datetime | None:
+    """Parse a time as mem0 writes it; without a zone it is UTC. Return None if the value is not a text."""
+    if not isinstance(value, str):
+        return None
+    try:
+        time = datetime.fromisoformat(value)
+    except ValueError as error:
+        raise Incompatible(f"{value!r} is not a time in mem0's format") from error
+    return time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)
