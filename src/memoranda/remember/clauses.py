@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final, Literal, TypeAlias
 
+from memoranda.remember.foreign import blank_foreign
 from memoranda.remember.lexicon import CORRECTION
 from memoranda.text.cache import text_cache
 from memoranda.text.sentences import Span, sentence_spans
@@ -19,25 +20,6 @@ from memoranda.text.word_filter import WordFilter, needed_words
 
 Tense: TypeAlias = Literal["present", "past"]
 
-_BLOCK: Final = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.S)
-_QUOTED: Final = re.compile(
-    r"\"[^\"\n]*\"|“[^”\n]*”|«[^»\n]*»|„[^“”\n]*[“”]|(?<!\w)'[^'\n]{3,}'(?!\w)|(?<!\w)‘[^’\n]{3,}’(?!\w)"
-)
-_QUOTED_LINE: Final = re.compile(r"^[ \t]*(?:>|\||(?:from|to|subject|date|sent|cc)[ \t]*:).*$", re.I | re.M)
-# "Translate to German: My name is Peter": what follows is not the speaker's.
-_PASTE: Final = re.compile(
-    r"\b(?:(?:translat\w+|re(?:write|phrase|word)\w*|proof-?read\w*|summari[sz]\w+|paraphras\w+|transcri\w+|classif\w+"
-    r"|improve|edit|check|correct|fix|polish|shorten|analy[sz]e|explain|parse|repeat|complete|continue|draft|write|say|read"
-    r"|reply|respond|answer|roleplay|role-play|pretend|imagine|e\.g\.|i\.e\.)\b"
-    r"|(?:this|that|these|the|following|below|here(?:['’]s| is| are)|an?|some|my|his|her|their)\s+(?:\w+\s+){0,2}"
-    r"(?:lyrics?|excerpt|e-?mail|letter|essay|story|poem|song|novel|article|example|sample|template|dialogue|script|character"
-    r"|persona|sentence|text|message|paragraph|passage|review|tweet|bio|post|transcript|quote)s?\b)[^.!?\n:]{0,80}:(?!\d)",
-    re.I,
-)
-_ROLE_LINE: Final = re.compile(
-    r"^[ \t]*(?:user|assistant|human|ai|system|bot|customer|agent)[ \t]*:[ \t]*\S", re.I | re.M
-)
-_HEADER: Final = re.compile(r"^[ \t]*(?:from|to|subject|date|sent|cc|re)[ \t]*:", re.I | re.M)
 # Verbs with which a clause goes on whose subject is that of the clause before: "I left Fiat, joined Bosch and sold the car".
 _GOING_ON = (
     r"joined|moved|started|switched|quit|left|got|bought|sold|became|took|changed|signed|went|cancell?ed|adopted|ended|stopped|landed|accepted"
@@ -122,27 +104,10 @@ _QUALIFIED: Final = re.compile(
     r"|(?<!s )(?<!now )(?<!to )\bat \d{1,2}\b(?!\s*(?:[ap]\.?m|:|o['’]?clock|%|h\b))|\bi was (?:\w+|\d+)\b(?:\.|$)",
     re.I,
 )
-# What comes before a colon and is the speaker's own: "Update: I moved to Ghent".
-ANNOUNCED: Final = re.compile(
-    r"(?:(?:(?:a |an |the |some |my |our |just |quick |small |big |good |great |bad |sad |short |important |latest |personal |final |new |exciting |life |so"
-    r"|ok|okay|well|yes|no|hi|hey|hello|and|but|also|btw|fyi|ps|p\.s|please|actually|sorry|long story short|by the way|for the record"
-    r"|for your (?:records|information)|from (?:now on|me)|as of (?:now|today)|to be clear|in short)\b[\s,!]*)*"
-    r"(?:update|news|correction|note|notes|noted|reminder|remember(?: this)?|important|announcement|edit|info|heads[- ]?up|fact|facts|change|changes"
-    r"|change of plans?|status|profile|about me|me|result|decision|outcome|conclusion|fyi|btw|ps|p\.s|tl;?dr|anyway|guess what|it[’']s official|official"
-    r"|(?:please )?note|memo|context|background|job|work|home|address|city|family|health|diet|name|phone|work update|preference|preferences)?[\s,!.]*)",
-    re.I,
-)
-_PERSON_LABEL: Final = re.compile(r"(?:[A-Z]\w+\.?\s){0,2}[A-Z]\w+(?:\s\([^)]*\))?")
 # "If I win, I live in Rome" states nothing; "if I remember correctly" does.
 _SUPPOSED: Final = re.compile(
     r"\W*(?:(?:and|but|so|well)\s+)?(?:if|unless)\s+(?:i|we|he|she|it|they|you)\b"
     r"(?!\s+(?:remember|recall|ask|am\s+honest|wonder|must\s+know|want\s+to\s+know|didn['’]?t\s+know)\b)[^,]*,",
-    re.I,
-)
-_LABEL: Final = re.compile(
-    # Bounded, and no two parts may take the same blanks: else a long run of them takes seconds.
-    r"(?:^|(?<=[.!?\n]))[^\S\n]{0,40}(?P<label>[^\s.!?:][^.!?:\n]{0,79}|[^\s:][^:\n]{0,40}\(\d\d?:\d\d\)):\s+"
-    r"(?=(?:i|i['’]\w+|we|my|our)\b)",
     re.I,
 )
 _LONG_AGO: Final = re.compile(
@@ -198,33 +163,13 @@ class Clause:
 @text_cache(256)  # extraction and alignment read the same texts
 def find_clauses(text: str) -> tuple[Clause, ...]:
     """Return the clauses in which the speaker states something."""
-    own = _blank_labelled(blank_foreign(text))
+    own = blank_foreign(text)
     clauses: list[Clause] = []
     for start, end in sentence_spans(own):
         sentence = own[start:end]
         if not sentence.rstrip(" \t\n\"'”’)").endswith("?") and _SUPPOSED.match(sentence) is None:
             clauses += _clauses_of(sentence, start)
     return tuple(clauses)
-
-
-def _blank_labelled(text: str) -> str:
-    """Return the text without lines that a name stands before: "Tom: I moved to Vienna"."""
-    for found in _LABEL.finditer(text) if ":" in text else ():
-        if _PERSON_LABEL.fullmatch(found["label"].strip()) and not ANNOUNCED.fullmatch(found["label"].strip()):
-            end = text.find("\n", found.end())
-            end = len(text) if end < 0 else end
-            text = text[: found.start()] + " " * (end - found.start()) + text[end:]
-    return text
-
-
-def blank_foreign(text: str) -> str:
-    """Return the text with quotations, code and pasted texts replaced by spaces."""
-    if len(_ROLE_LINE.findall(text)) > 1 or len(_HEADER.findall(text)) > 1:  # a transcript or a letter
-        return " " * len(text)
-    for pattern in (_BLOCK, _QUOTED, _QUOTED_LINE):
-        text = pattern.sub(lambda found: " " * len(found[0]), text)
-    pasted = _PASTE.search(text) if ":" in text else None
-    return text if pasted is None else text[: pasted.start()] + " " * (len(text) - pasted.start())
 
 
 def _clauses_of(sentence: str, offset: int) -> Iterator[Clause]:

@@ -4,7 +4,8 @@ import time
 
 import pytest
 
-from memoranda.remember.clauses import blank_foreign, find_clauses
+from memoranda.remember.clauses import find_clauses
+from memoranda.remember.foreign import blank_foreign
 
 
 def clauses(text: str) -> list[str]:
