@@ -17,9 +17,10 @@ from memoranda.remember.base import Utterance
 from memoranda.remember.claim_patterns import ABOUT_PEOPLE, PARTS, PREVIOUS, ClaimPattern, possible_patterns
 from memoranda.remember.clauses import Clause, find_clauses
 from memoranda.remember.commitments import find_commitments
-from memoranda.remember.corrections import FIRST_PERSON, NOT_OLD, read_bare_correction, take_back
+from memoranda.remember.corrections import FIRST_PERSON, NOT_OLD, read_bare_correction
 from memoranda.remember.explicit import is_plain_report
 from memoranda.remember.lexicon import ANYBODY, NOW
+from memoranda.remember.take_backs import take_back
 from memoranda.remember.values import (
     PREFERENCE,
     Reading,
