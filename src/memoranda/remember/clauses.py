@@ -21,11 +21,12 @@ from memoranda.text.word_filter import WordFilter, needed_words
 Tense: TypeAlias = Literal["present", "past"]
 
 # Verbs with which a clause goes on whose subject is that of the clause before: "I left Fiat, joined Bosch and sold the car".
-_GOING_ON = (
-    r"joined|moved|started|switched|quit|left|got|bought|sold|became|took|changed|signed|went|cancell?ed|adopted|ended|stopped|landed|accepted"
+_DID = (
+    r"joined|moved|started|switched|left|got|bought|sold|became|took|changed|signed|went|cancell?ed|adopted|ended|stopped|landed|accepted"
     r"|settled|relocated|replaced|renamed|deleted|closed|opened|dropped|gave|turned|traded|swapped|upgraded|lost|broke|retired|resigned|divorced"
-    r"|married|live|lives|work|works|drive|drives"
+    r"|married"
 )
+_GOING_ON = rf"{_DID}|quit|live|lives|work|works|drive|drives"
 _SPLIT: Final = re.compile(
     # Blanks before a mark are matched from their first one only: tried from each, a long run of them takes seconds.
     rf"""(?:(?<!\s)\s+)?[;—–]\s*|\s-+\s|(?:(?<!\s)\s+)?:\s+(?=(?:i|we|my|our|the\s+(?:user|customer|client|patient))\b)|(?:(?<!\s)\s+)?[()]\s*|\.{{2,}}\s*|…\s*
@@ -126,6 +127,8 @@ _BARE_VERB: Final = re.compile(
     rf"(?:{_GOING_ON}|use|am|have|prefer|like|love|hate|been|no\s+longer|packed|handed|prefers|has|is|uses|likes)\b",
     re.I,
 )
+# "Sold the car yesterday" is said by who sold it. It may be a headline as well.
+_ELLIPTIC: Final = re.compile(rf"(?:(?:just|finally|recently|also|already|officially)\s+)*(?:{_DID})\b", re.I)
 # The last two numbers of a filtered part; those before are of `_NOT_STATED`.
 _MAY_BE_PAST: Final = len(_NOT_STATED)
 _MAY_CORRECT: Final = len(_NOT_STATED) + 1
@@ -151,7 +154,7 @@ class Clause:
     tense: Tense
     end: int
     qualified: bool = False
-    """Whether its sentence names a time or a condition: "when I was nine", "before breakfast", "on weekends"."""
+    """Whether its sentence names a time or a condition ("when I was nine", "on weekends"), or does not say who did it."""
     corrects: bool = False
     """Whether it says that it corrects something: "I meant", "correction"."""
 
@@ -190,7 +193,8 @@ def _clauses_of(sentence: str, offset: int) -> Iterator[Clause]:
         possible = find_possible(part)
         stated = _is_stated(rest, possible) and (stated or not starts_with_verb)
         past = (_MAY_BE_PAST in possible and _is_past(part)) or (past and starts_with_verb and not _OVER.search(part))
-        named = _SUBJECT.match(rest)
+        elliptic = not subject and _ELLIPTIC.match(rest) is not None
+        named = None if elliptic else _SUBJECT.match(rest)
         prefix = "" if named or not starts_with_verb else f"{subject or 'I'} "
         subject = named[0] if named else subject
         corrects = corrects or (_MAY_CORRECT in possible and _CORRECTS.search(part) is not None)
@@ -201,7 +205,8 @@ def _clauses_of(sentence: str, offset: int) -> Iterator[Clause]:
             tense: Tense = "past" if past else "present"
             if tense == "present" and long_ago and not _OVER.search(part):
                 tense = "past"
-            yield Clause(prefix + rest, first, len(prefix), tense, offset + start + len(part), qualified, corrects)
+            unsure = qualified or elliptic
+            yield Clause(prefix + rest, first, len(prefix), tense, offset + start + len(part), unsure, corrects)
         corrects = False
 
 
