@@ -204,7 +204,8 @@ def _changes(claim: Claim) -> bool:
 
 
 def _claims_in(clause: Clause, utterance: Utterance, events: Sequence[Mention]) -> Iterator[Claim]:
-    near = tuple(event for event in events if clause.start <= event.span[0] - utterance.span[0] < clause.end)
+    first, last = clause.start - clause.lead, clause.end
+    near = tuple(event for event in events if first <= event.span[0] - utterance.span[0] < last)
     made = ""
     for pattern in possible_patterns(clause.text):
         if made and (made, pattern.attribute) != ("occupation", "employer"):

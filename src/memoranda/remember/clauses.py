@@ -13,7 +13,7 @@ from functools import cache
 from typing import Final, Literal, TypeAlias
 
 from memoranda.remember.foreign import blank_foreign
-from memoranda.remember.lexicon import CORRECTION
+from memoranda.remember.lexicon import CORRECTION, HAPPENED
 from memoranda.text.cache import text_cache
 from memoranda.text.sentences import Span, sentence_spans
 from memoranda.text.word_filter import WordFilter, needed_words
@@ -105,10 +105,20 @@ _QUALIFIED: Final = re.compile(
     r"|(?<!s )(?<!now )(?<!to )\bat \d{1,2}\b(?!\s*(?:[ap]\.?m|:|o['’]?clock|%|h\b))|\bi was (?:\w+|\d+)\b(?:\.|$)",
     re.I,
 )
-# "If I win, I live in Rome" states nothing; "if I remember correctly" does.
+# "If I win, I live in Rome", "Once it is signed, we move": nothing is stated; "if I remember correctly" does, and so does
+# a past condition: "Once I had the keys, I moved".
 _SUPPOSED: Final = re.compile(
-    r"\W*(?:(?:and|but|so|well)\s+)?(?:if|unless)\s+(?:i|we|he|she|it|they|you)\b"
-    r"(?!\s+(?:remember|recall|ask|am\s+honest|wonder|must\s+know|want\s+to\s+know|didn['’]?t\s+know)\b)[^,]*,",
+    r"\W*(?:(?:and|but|so|well)\s+)?(?P<condition>(?:if|unless|once(?!\s+(?:again|more|upon)\b)|when(?:ever)?|as\s+soon\s+as|as\s+long\s+as|in\s+case|should"
+    r"|provided|assuming|supposing|on\s+condition|the\s+(?:day|moment|minute|week|year))\b"
+    r"(?!\s+(?:i|we|you)\s+(?:remember|recall|ask|am\s+honest|wonder|must\s+know|want\s+to\s+know|didn['’]?t\s+know)\b)[^,]*,)",
+    re.I,
+)
+_PASSIVE: Final = re.compile(r"\b(?:is|are|am|be|been|being|get|gets)\s+(?:\w+ly\s+)?\w+", re.I)
+# Words that make the sentence somebody else's, or say the opposite: "…, says the baby", "She goes, I …", "Yeah right, …".
+_NOT_MEANT: Final = re.compile(
+    r"[,!]\s+(?:say|says|said|goes|wrote|writes|texted|sang|sings)\s+(?:no\s+one|nobody|the|my|our|his|her|he|she|they|(?-i:[A-Z])\w+)\b"
+    r"|\b(?:he|she|they|everyone|(?:my|our|his|her|the)\s+\w+|(?-i:[A-Z]\w+))\s+(?:\w+\s+)?(?:goes|says|said|wrote|texted|replied|answered|yelled|(?:was|is)\s+like),\s"
+    r"|^\W*(?:yeah,?\s+right|(?:oh\s+)?sure,\s+and)\b",
     re.I,
 )
 _LONG_AGO: Final = re.compile(
@@ -129,6 +139,15 @@ _BARE_VERB: Final = re.compile(
 )
 # "Sold the car yesterday" is said by who sold it. It may be a headline as well.
 _ELLIPTIC: Final = re.compile(rf"(?:(?:just|finally|recently|also|already|officially)\s+)*(?:{_DID})\b", re.I)
+_TIME = r"(?:night|week|weekend|month|year|spring|summer|autumn|fall|winter|morning|afternoon|evening|(?:mon|tues|wednes|thurs|fri|satur|sun)day)"
+_MONTH = r"(?:january|february|march|april|may|june|july|august|september|october|november|december)"
+# A time before the subject: "Last week I moved". Of "On Monday I work at the pool" it is a part of what is said.
+_TIME_FIRST: Final = re.compile(
+    rf"(?:(?P<lasting>(?:since|as\s+of|from|starting)\s+(?:today|yesterday|now|(?:last|this)\s+{_TIME})|since\s+{_MONTH}|these\s+days|nowadays|currently|right\s+now|at\s+the\s+moment)"
+    rf"|today|yesterday|recently|(?:last|this)\s+{_TIME}|on\s+\w+day|(?:back\s+)?in\s+(?:{_MONTH}|(?:19|20)\d\d)"
+    rf"|(?:an?|one|two|three|four|five|six|ten|\d+|a\s+few|a\s+couple\s+of|several|some)\s+(?:day|{_TIME})s?\s+ago)[\s,]+(?=(?:i|we|my|our|he|she|they)\b|(?-i:[A-Z]))",
+    re.I,
+)
 # The last two numbers of a filtered part; those before are of `_NOT_STATED`.
 _MAY_BE_PAST: Final = len(_NOT_STATED)
 _MAY_CORRECT: Final = len(_NOT_STATED) + 1
@@ -157,6 +176,8 @@ class Clause:
     """Whether its sentence names a time or a condition ("when I was nine", "on weekends"), or does not say who did it."""
     corrects: bool = False
     """Whether it says that it corrects something: "I meant", "correction"."""
+    lead: int = 0
+    """How many characters before it name its time: "Last week"."""
 
     def span(self, start: int, end: int) -> Span:
         """Return offsets in `text` as offsets in the whole text."""
@@ -170,9 +191,16 @@ def find_clauses(text: str) -> tuple[Clause, ...]:
     clauses: list[Clause] = []
     for start, end in sentence_spans(own):
         sentence = own[start:end]
-        if not sentence.rstrip(" \t\n\"'”’)").endswith("?") and _SUPPOSED.match(sentence) is None:
+        asks = sentence.rstrip(" \t\n\"'”’)").endswith("?")
+        if not asks and not _is_supposed(sentence) and _NOT_MEANT.search(sentence) is None:
             clauses += _clauses_of(sentence, start)
     return tuple(clauses)
+
+
+def _is_supposed(sentence: str) -> bool:
+    """Return whether a sentence begins with a condition that has not come true."""
+    found = _SUPPOSED.match(sentence)
+    return found is not None and HAPPENED.search(_PASSIVE.sub(" ", found["condition"])) is None
 
 
 def _clauses_of(sentence: str, offset: int) -> Iterator[Clause]:
@@ -187,7 +215,8 @@ def _clauses_of(sentence: str, offset: int) -> Iterator[Clause]:
         if not part:
             continue
         lead = OPENING.match(part)
-        skipped = lead.end() if lead else 0
+        opened = lead.end() if lead else 0
+        skipped = opened + _length_of_time(part[opened:])
         rest = part[skipped:]
         starts_with_verb = _BARE_VERB.match(rest) is not None
         possible = find_possible(part)
@@ -206,8 +235,15 @@ def _clauses_of(sentence: str, offset: int) -> Iterator[Clause]:
             if tense == "present" and long_ago and not _OVER.search(part):
                 tense = "past"
             unsure = qualified or elliptic
-            yield Clause(prefix + rest, first, len(prefix), tense, offset + start + len(part), unsure, corrects)
+            last = offset + start + len(part)
+            yield Clause(prefix + rest, first, len(prefix), tense, last, unsure, corrects, skipped - opened)
         corrects = False
+
+
+def _length_of_time(part: str) -> int:
+    """Return how many characters at the start of a part say only when it happened, or since when it holds."""
+    time = _TIME_FIRST.match(part)
+    return time.end() if time and (time["lasting"] or HAPPENED.search(part, time.end())) else 0
 
 
 def _is_stated(rest: str, possible: tuple[int, ...]) -> bool:

@@ -41,6 +41,7 @@ _COLON: Final = re.compile(r":(?=\s|$)")
 _SENTENCE_END: Final = re.compile(r"[.!?…](?=\s)|\n")
 _ENDS_SENTENCE: Final = (".", "!", "?", ":", ";", "…", ")")
 _SEPARATORS: Final = (re.compile(r"\t"), re.compile(r";"), re.compile(r"\|"), re.compile(r",(?=\S)"))
+_POINTS: Final = re.compile(r"\b(?:this|these|following|below|here(?:['’]s| is| are))\b", re.I)
 _VERSE: Final = 4
 """From how many lines on a text without an end of a sentence is a poem, a song or a list."""
 _TITLE_WORDS: Final = 5
@@ -129,6 +130,8 @@ def _under_headings(text: str) -> Iterator[Span]:
             yield lines[n + 1][0], items[-1][0] + len(items[-1][1])
         elif line.rstrip().endswith(":") or (n == 0 and _is_title(line)):
             yield start, len(text)
+        elif _POINTS.search(line) and lines[n + 1][0] > start + len(line) + 1:
+            yield lines[n + 1][0], len(text)  # "Can you answer this?", an empty line, and a letter
 
 
 def _is_title(line: str) -> bool:

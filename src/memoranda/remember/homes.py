@@ -18,7 +18,7 @@ _RESIDENCE: Final = re.compile(
     r"\b(?:relocat\w+|settled|apartment|flat|house|home|condo|city|town|village|permanently|family"
     r"|with (?:my|our) (?:wife|husband|partner|parents|kids|children)"
     r"|for (?:work|good|school|college)"
-    r"|for (?:a|my|his|her|the|our) (?:new )?job)\b",
+    r"|for (?:a|my|his|her|the|our) (?:[\w'’]+ )?job)\b",
     re.I,
 )
 
@@ -31,7 +31,7 @@ def names_home(value: str, text: str, old: str | None) -> bool:
         text: The clause that holds it.
         old: Where they moved from, if it says so.
     """
-    return is_known_home(value, text, old) or _may_be_place(value)
+    return is_known_home(value, text, old) or (_may_be_place(value) and f"{value} for " not in text)
 
 
 def is_known_home(value: str, text: str, old: str | None) -> bool:
