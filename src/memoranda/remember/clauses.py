@@ -108,9 +108,9 @@ _QUALIFIED: Final = re.compile(
 # "If I win, I live in Rome", "Once it is signed, we move": nothing is stated; "if I remember correctly" does, and so does
 # a past condition: "Once I had the keys, I moved".
 _SUPPOSED: Final = re.compile(
-    r"\W*(?:(?:and|but|so|well)\s+)?(?P<condition>(?:if|unless|once(?!\s+(?:again|more|upon)\b)|when(?:ever)?|as\s+soon\s+as|as\s+long\s+as|in\s+case|should"
+    r"\W*(?:(?:and|but|so|well)\s+)?(?:if|unless|once(?!\s+(?:again|more|upon)\b)|when(?:ever)?|as\s+soon\s+as|as\s+long\s+as|in\s+case|should"
     r"|provided|assuming|supposing|on\s+condition|the\s+(?:day|moment|minute|week|year))\b"
-    r"(?!\s+(?:i|we|you)\s+(?:remember|recall|ask|am\s+honest|wonder|must\s+know|want\s+to\s+know|didn['’]?t\s+know)\b)[^,]*,)",
+    r"(?P<condition>(?!\s+(?:i|we|you)\s+(?:remember|recall|ask|am\s+honest|wonder|must\s+know|want\s+to\s+know|didn['’]?t\s+know)\b)[^,]*,)",
     re.I,
 )
 _PASSIVE: Final = re.compile(r"\b(?:is|are|am|be|been|being|get|gets)\s+(?:\w+ly\s+)?\w+", re.I)

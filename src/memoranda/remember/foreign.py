@@ -42,8 +42,10 @@ _SENTENCE_END: Final = re.compile(r"[.!?…](?=\s)|\n")
 _ENDS_SENTENCE: Final = (".", "!", "?", ":", ";", "…", ")")
 _SEPARATORS: Final = (re.compile(r"\t"), re.compile(r";"), re.compile(r"\|"), re.compile(r",(?=\S)"))
 _POINTS: Final = re.compile(r"\b(?:this|these|following|below|here(?:['’]s| is| are))\b", re.I)
+_FIELD: Final = re.compile(r"[ \t]*[\w\"'-]{1,30}:[ \t]+\S")
 _VERSE: Final = 4
 """From how many lines on a text without an end of a sentence is a poem, a song or a list."""
+_ROWS: Final = 2
 _TITLE_WORDS: Final = 5
 _NEWS = (
     r"(?:update|news|correction|note|notes|noted|reminder|important|announcement|edit|info|heads[- ]?up|facts?|changes?"
@@ -151,16 +153,17 @@ def _take_items(lines: Sequence[tuple[int, str]]) -> list[tuple[int, str]]:
 
 
 def _blocks(text: str) -> Iterator[Span]:
-    """Yield the lines of one shape that follow each other: verses, and the rows of a table."""
+    """Yield the lines of one shape that follow each other: verses, fields with their values, the rows of a table."""
     lines = list(_lines(text))
-    for open_ended, run in groupby(lines, key=lambda each: _is_open_ended(each[1])):
-        verses = list(run)
-        if open_ended and len(verses) >= _VERSE:
-            yield verses[0][0], verses[-1][0] + len(verses[-1][1])
-    for columns, run in groupby(lines, key=lambda each: _count_separators(each[1])):
-        rows = list(run)
-        if any(columns) and len(rows) > 1:
-            yield rows[0][0], rows[-1][0] + len(rows[-1][1])
+    for least, shapes in (
+        (_VERSE, [_is_open_ended(line) for _, line in lines]),
+        (_ROWS, [_FIELD.match(line) is not None for _, line in lines]),
+        (_ROWS, [_count_separators(line) for _, line in lines]),
+    ):
+        for shape, run in groupby(zip(lines, shapes, strict=True), key=lambda each: each[1]):
+            rows = [line for line, _ in run]
+            if shape and len(rows) >= least:
+                yield rows[0][0], rows[-1][0] + len(rows[-1][1])
 
 
 def _is_open_ended(line: str) -> bool:
@@ -168,7 +171,9 @@ def _is_open_ended(line: str) -> bool:
 
 
 def _count_separators(line: str) -> tuple[int, ...]:
-    return tuple(len(separator.findall(line)) for separator in _SEPARATORS)
+    """Return how many separators of columns a line has, of each kind; nothing where it has none."""
+    counts = tuple(len(separator.findall(line)) for separator in _SEPARATORS)
+    return counts if any(counts) else ()
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:

@@ -41,6 +41,7 @@ TAKEN_BACK: Final = re.compile(
     rf"|\b{_SAID} (?:was|is) (?:meant|intended|supposed to (?:be|go)) (?:for|to) {_ANOTHER}\b"
     rf"|\b{_SAID} (?:was|is) (?:from |by )?(?:my|our) [\w-]+(?: (?:typing|writing|texting)|,? (?:\w+ )?{_AT_KEYS})"
     r"|\b(?:my|our) [\w-]+ (?:was typing|typed (?:that|this|it)|(?:wrote|sent) that(?: message)?)\b)"
+    r"|[.!?]\s{1,3}(?P<joke>(?:kidding|joking|april fools?['’]?s?(?: day)?)(?=\s*(?:[.,!–-]|$)))"
     # "Never mind, I'm staying" goes on with how things are.
     r"|(?P<goes_on>\b(?:never ?mind|false alarm|on second thoughts?|actually,? no)\b[\s,.!–-]*"
     r"(?:(?:i|we) (?:did(?:n['’]t| not)|won['’]t|will not|am not|are not)|(?:i['’]m|we['’]re|i am|we are) (?:not|staying|keeping|sticking|still)\b"
@@ -107,7 +108,7 @@ def _is_about_speaker(found: re.Match[str]) -> bool:
     after = found.string[found.end() :]
     if found["goes_on"] or _GOES_ON.match(after):
         return found["goes_on"] is not None
-    is_complete = found["order"] or found["elsewhere"] or not has_content(after, ())
+    is_complete = found["order"] or found["elsewhere"] or found["joke"] or not has_content(after, ())
     return bool(is_complete) or _ABOUT_SELF.search(after) is not None
 
 

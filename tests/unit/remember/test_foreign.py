@@ -19,6 +19,7 @@ from memoranda.remember.foreign import blank_foreign
         "Q: Where do you live?\nA: I live in Rome",
         "Tom: I live in Rome. My wife is Eva.",
         "bio: I live in Rome\nname: Tom",
+        "name: My name is Tom\ncity: I live in Rome",
         "name,city\nI live in Rome,Tom\nTom,Bonn",
         "# I live in Rome\nx = 1",
         "x = 1  # I live in Rome",
@@ -26,6 +27,8 @@ from memoranda.remember.foreign import blank_foreign
         "1\n00:00:01,000 --> 00:00:03,000\nI live in Rome",
         "I live in a dream\nI work at night\nI moved to Rome\nmy love is gone",
         "Fwd: news\nI live in Rome.",
+        "My sister wrote me the following.\n\nI live in Rome now!",
+        "Can you answer this for me?\n\nHi Olga,\nI live in Rome.",
         "Hi all,\n\nI live in Rome now.\n\nBest,\nAnna",
     ],
 )

@@ -64,6 +64,13 @@ def test_words_about_something_else_take_nothing_back(manager: MemoryManager, wo
         assert [fact.value for fact in manager.facts(user="ana")] == ["Rome"]
 
 
+@pytest.mark.parametrize("text", ["I moved to Rome. April fools!", "I moved to Rome. Kidding, still here."])
+def test_joke_in_the_same_message_is_no_fact(manager: MemoryManager, text: str) -> None:
+    with manager:
+        say(manager, "I live in Bonn.", text)
+        assert [fact.value for fact in manager.facts(user="ana")] == ["Bonn"]
+
+
 def test_question_is_taken_back_without_the_fact_beside_it(manager: MemoryManager) -> None:
     with manager:
         say(manager, "I live in Bonn. Can you find me a gym?", "Never mind that, I found one.")
