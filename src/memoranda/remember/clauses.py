@@ -99,7 +99,7 @@ _OVER: Final = re.compile(
 _CORRECTS: Final = re.compile(rf"\b(?:{CORRECTION}|after\s+all)\b|^(?:sorry|actually|no,?\s+(?:wait|sorry))\b", re.I)
 # A change that holds only then, or held long ago, is no change of what holds now.
 _QUALIFIED: Final = re.compile(
-    r"\b(?:when|whenever|while|before|after|until|unless|except|during|only|also|part[- ]time|temporarily|every|for a"
+    r"\b(?:when|whenever|while|before|after(?! all\b)|until|unless|except|during|only|also|part[- ]time|temporarily|every|for a"
     r"|on (?:weekends?|weekdays|(?:mon|tues|wednes|thurs|fri|satur|sun)days)|in the (?:summer|winter|morning|evening|mornings|evenings)"
     r"|this (?:week|month|summer|winter)|at (?:home|work|night|age)|back then|joke|joking|kidding|yeah right)\b"
     r"|(?<!s )(?<!now )(?<!to )\bat \d{1,2}\b(?!\s*(?:[ap]\.?m|:|o['’]?clock|%|h\b))|\bi was (?:\w+|\d+)\b(?:\.|$)",

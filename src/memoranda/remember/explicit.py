@@ -20,7 +20,7 @@ _BESIDE: Final = re.compile(
     rf"[\s.,!;%-]+|(?:with (?:my|our|his|her|their|the) (?:new )?(?:family|team|{PARTNERS}|{CHILDREN}"
     rf"|{RELATIVES})"
     r"|from (?-i:[A-Z])\w+|(?:instead of|rather than) (?:the |my |our )?[\w-]+"
-    r"|for (?:good|work|school|college|real|ever)"
+    r"|for (?:good|work|school|college|real|ever)|after all"
     r"|for (?:an?|my|his|her|the|our) (?:new )?job|full[- ]time"
     r"|now(?! and (?:then|again)\b)|already|officially|finally|again|instead|permanently|recently|just|yet|today"
     r"|yesterday|tonight|any ?more|these days|nowadays|currently|earlier|ago|later|early|late|this|last|next|since"
