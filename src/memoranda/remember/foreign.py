@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Final
 
@@ -76,8 +76,10 @@ def blank_foreign(text: str, *, keep_told: bool = False) -> str:
         return " " * len(text)
     for pattern in _MARKED:
         text = pattern.sub(lambda found: " " * len(found[0]), text)
-    for spans in (_labelled(text, keep_told=keep_told), _under_headings(text), _blocks(text)):
-        text = _blank(text, [span for span in spans if _FIRST_PERSON.search(text, *span)])
+    if ":" in text:
+        text = _blank(text, _labelled(text, keep_told=keep_told))
+    if "\n" in text:
+        text = _blank(_blank(text, _under_headings(text)), _blocks(text))
     return text
 
 
@@ -90,8 +92,9 @@ def _is_foreign_as_a_whole(text: str) -> bool:
     return _GREETS.match(text.lstrip()) is not None and _SIGNED.search(text.rstrip()) is not None
 
 
-def _blank(text: str, spans: Sequence[Span]) -> str:
-    for start, end in spans:
+def _blank(text: str, spans: Iterable[Span]) -> str:
+    """Return the text without the parts in which somebody speaks of themselves; the lines stay."""
+    for start, end in [span for span in spans if _FIRST_PERSON.search(text, *span)]:
         text = text[:start] + re.sub(r"[^\n]", " ", text[start:end]) + text[end:]
     return text
 
