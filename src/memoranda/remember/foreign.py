@@ -135,8 +135,10 @@ def _under_headings(text: str) -> Iterator[Span]:
             yield lines[n + 1][0], items[-1][0] + len(items[-1][1])
         elif line.rstrip().endswith(":") or (n == 0 and _is_title(line)):
             yield start, len(text)
+            return
         elif _POINTS.search(line) and lines[n + 1][0] > start + len(line) + 1:
             yield lines[n + 1][0], len(text)  # "Can you answer this?", an empty line, and a letter
+            return
 
 
 def _is_title(line: str) -> bool:
