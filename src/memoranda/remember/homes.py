@@ -31,7 +31,8 @@ def names_home(value: str, text: str, old: str | None) -> bool:
         text: The clause that holds it.
         old: Where they moved from, if it says so.
     """
-    return is_known_home(value, text, old) or (_may_be_place(value) and f"{value} for " not in text)
+    alone = old is None and f"{value} for " not in text  # "from Signal to Threema", "to Kanban for my tasks"
+    return is_known_home(value, text, old) or (alone and _may_be_place(value))
 
 
 def is_known_home(value: str, text: str, old: str | None) -> bool:
