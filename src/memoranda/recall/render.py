@@ -33,7 +33,12 @@ RELEVANT: Final = 0.08
 _ANSWERABLE: Final = 0.35
 _GOOD: Final = 0.3
 _STANDS_OUT: Final = 1.4
+_BETTER: Final = 2.0
 _FAR_BETTER: Final = 3.0
+_FAIR: Final = 0.2
+"""The score from which a hit may answer where the best one is not far better than the others."""
+_OF_BEST: Final = 0.28
+"""The share of the best score from which a hit that is not good itself may answer."""
 _ASKING: Final = frozenset(query_terms("know tell remind remember recall say ask hey hi hello please"))
 """Words that only ask: "can you tell me", "do you know"."""
 _MAX_FACTS: Final = 8
@@ -60,9 +65,10 @@ def _least_score(recall: Recall, floor: float) -> float:
     if recall.answerable < _ANSWERABLE:
         return _GOOD
     best, *others = sorted((hit.score for hit in recall.hits), reverse=True) or [0.0]
-    if not others or best < _FAR_BETTER * (middle := median(others)):
+    if not others or best < _BETTER * (middle := median(others)):
         return floor  # nothing to compare with, or all about as good
-    return min(_GOOD, max(floor, _STANDS_OUT * middle))
+    enough = _GOOD if best >= _FAR_BETTER * middle else _FAIR
+    return min(enough, max(floor, _STANDS_OUT * middle, _OF_BEST * best))
 
 
 def render_context(

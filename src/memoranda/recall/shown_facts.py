@@ -60,7 +60,7 @@ _BELONGINGS_WORDS = """
     labrador poodle beagle dachshund collie corgi sedan honda civic toyota corolla volvo tesla golf bmw audi
     brother brothers child children daughter daughters kid kids sister sisters son sons twin twins
 """
-_BELONGINGS: Final = frozenset(query_terms(_BELONGINGS_WORDS))
+_BELONGINGS: Final = frozenset(_BELONGINGS_WORDS.split())
 _DETAIL: Final = re.compile(r"\s(?:with|for|from|of|in|on|at|to|named|called|that|who|which)\b.*", re.I | re.S)
 
 
@@ -128,8 +128,8 @@ def _is_owned(value: str, said: str) -> bool:
     """Return whether what somebody has is theirs for long; "own", "bought" and "adopted" say so themselves."""
     if _HAVE.search(said) is None:
         return not re.search(r"\bfor\b", value)
-    thing = query_terms(_DETAIL.sub("", value))
-    return bool(thing) and not _BELONGINGS.isdisjoint(thing[-2:])
+    thing = _DETAIL.sub("", value).casefold().split()[-2:]  # not as terms: in French "car" is a stop word
+    return not _BELONGINGS.isdisjoint((*thing, *(word.removesuffix("s") for word in thing)))
 
 
 def _is_said_of_thing(claim: Claim, memory: Memory, said: str) -> bool:

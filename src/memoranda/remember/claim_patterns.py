@@ -17,9 +17,7 @@ from memoranda.remember.lexicon import ACQUAINTANCES, CHILDREN, PARTNERS, PETS, 
 from memoranda.storage.claims import ANY_ATTRIBUTE, Operation
 from memoranda.text.word_filter import Needs, WordFilter, needed_words
 
-_NAME = (
-    r"[A-Z\u00c0-\u00de][\w\u00c0-\u024f'’&.-]*(?: (?:of |the |de |and |& )?[A-Z\u00c0-\u00de\d][\w\u00c0-\u024f&.-]*)*"
-)
+_NAME = r"[A-Z\u00c0-\u00de][\w\u00c0-\u024f'’&.-]*(?: (?:of |the |de |and |& )?[A-Z\u00c0-\u00de\d][\w\u00c0-\u024f'’&.-]*)*"
 _PERSON = r"(?!(?:The|My|Our|This|That|These|Those|It|He|She|They|You|We|In|On|At|For|Not|No|Yes|And|But|So|If|When|What|Who|Contact|Note|Noted)\b)[A-Z\u00c0-\u00de][\w\u00c0-\u024f-]+(?: [A-Z\u00c0-\u00de][\w\u00c0-\u024f-]+)*"
 PARTS: Final = {
     "adv": (
@@ -161,11 +159,15 @@ _PEOPLE = (
     _one("partner", r"(?:~who(?:and \w+ )?|(?P<value2>(?-i:[A-Z]\w+)) and i )~adv(?:broke up|split up|separated|got divorced)(?: with (?P<value>(?-i:[A-Z]\w+)))?", "end", holds=False),
 )  # fmt: skip
 _HOME = (
-    _one("city", r"~who~adv(?:lives?|resides?|living|based|settled|located|lived) (?:in|at|near|on|with \w+ in) (?:(?:a|an|the|my|our)(?: \w+){1,3} in )?~place"),
+    _one("city", r"~who~adv(?:lives?|resides?|living|based|settled|located|lived) (?:in|at|near|on|with \w+ in) (?:(?:a|an|the|my|our)(?: [\w-]+){1,3}? (?:in|called|named) |the (?:\w+ )?(?:village|town|city|hamlet) of )?~place"),
     _one("city", r"~who~adv(?:moved?|relocated|moving|relocating) (?:(?:back|here|over|out|up|down|again|house|in|away|permanently|together) )*(?:from ~old )?to ~place(?: from (?P<old2>[^.!?;,\n]+))?", "update"),
     _one("city", r"~who~adv(?:settled(?: down)?|(?:got|found|bought|rented|own|owns)(?: \w+){1,3}(?:flat|apartment|house|place|home|condo)) in ~place", "update"),
+    _one("city", r"~who~advmoved into (?:an?|the|my|our)(?: new)? (?:\w+ )?(?:flat|apartment|house|place|home|condo|cottage|studio) in ~place", "update"),
     _one("city", r"~place is (?:(?:my|our) )?(?:new )?home(?: now| these days| sweet home)?~end", "update"),
-    _one("city", r"(?:my |our )?home is (?:now )?~place"),
+    _one("city", r"(?:my |our )?home is (?:now )?(?:in |near )?~place"),
+    # Written without capitals: only a known place counts.
+    _one("city", r"~who~adv(?:lives?|living|based|living) in (?P<value>(?-i:[a-z]+(?: [a-z]+)?))~stop"),
+    _one("city", r"~who~adv(?:moved|relocated) (?:back )?to (?P<value>(?-i:[a-z]+(?: [a-z]+)?))~stop", "update"),
     _one("city", r"~who~adv(?:lives?|living|based|settled) (?P<value>here)~stop"),
     _one("city", r"~who~adv~no_more (?:live|reside|stay)s? (?:in|at) ~place", "end", holds=False),
     _one("city", r"~who~adv(?:moved out of|moved away from) ~place~stop", "end", holds=False),
@@ -190,6 +192,7 @@ _WORK = (
     _one("employer", r"~who(?:was |~adv)(?:got )?(?:fired|laid off|let go)(?! (?:up|of|early|home|first)\b)(?: (?:from|by|at) ~name)?", "end", holds=False),
     _one("occupation", r"~who~adv(?:works?|working|employed) (?:\w+ ){0,2}as (?:an? |the )?~short~stop"),
     _one("occupation", r"~who~adv(?:'m|'re|'s|am|is|are|been|now) (?:a|an|the|our) (?P<value>(?:[\w-]+ ){0,2}~role)\b"),
+    _one("employer", r"~who~adv(?:'m|'s|am|is|been|now)? ?(?!no |not |never |n't)(?:(?:an?|the|their|our) )?(?:(?!no |not )[\w-]+ ){0,2}~role (?:at|for|with) ~name~stop"),
     _one("occupation", r"~who~adv(?:got |been |was )?(?:promoted to|became|become) (?:a |an |the )?(?P<value>(?:[\w-]+ ){0,3}~role)\b", "update"),
     _many("studies", r"~who~adv(?:studying|studies|study|majoring in) ~value"),
 )  # fmt: skip

@@ -17,9 +17,11 @@ from memoranda.remember.base import Utterance
 from memoranda.remember.claim_patterns import ABOUT_PEOPLE, PARTS, PREVIOUS, ClaimPattern, possible_patterns
 from memoranda.remember.clauses import Clause, find_clauses
 from memoranda.remember.commitments import find_commitments
-from memoranda.remember.corrections import FIRST_PERSON, NOT_OLD, read_bare_correction, take_back
+from memoranda.remember.corrections import FIRST_PERSON, NOT_OLD, read_bare_correction
 from memoranda.remember.explicit import is_plain_report
+from memoranda.remember.homes import is_known_home, names_home
 from memoranda.remember.lexicon import ANYBODY, NOW
+from memoranda.remember.take_backs import take_back
 from memoranda.remember.values import (
     PREFERENCE,
     Reading,
@@ -36,7 +38,7 @@ from memoranda.remember.values import (
 )
 from memoranda.storage.claims import ANY_ATTRIBUTE, Claim, Operation, fold, value_shape
 from memoranda.storage.supersession import names_value, relate
-from memoranda.text.places import is_place, is_region, looks_like_place
+from memoranda.text.places import is_place, is_region
 from memoranda.text.sentences import Span, sentence_spans
 
 _MAX_TEXT: Final = 4_000
@@ -52,12 +54,6 @@ _THEN: Final = re.compile(
 )
 _LONG_VALUE: Final = 3
 """A value of more words may be about something else: "my team moved to second place in the league"."""
-_RESIDENCE: Final = re.compile(
-    r"\b(?:relocat\w+|settled|apartment|flat|house|home|condo|city|town|village|permanently|family"
-    r"|for (?:work|good|school|college)"
-    r"|for (?:a|my|his|her|the|our) (?:new )?job)\b",
-    re.I,
-)
 # Where somebody is need not be where they live: "I'm in Rome now", "we're staying in Bonn".
 _STAYS: Final = re.compile(
     r"\b(?:stay(?:s|ing)?|moving|relocating)\b|(?:\b(?:am|are|is)|['’](?:m|re|s))\s+(?:(?:now|back|currently|just)\s+)?(?:in|at)\s+(?-i:[A-Z])",
@@ -208,16 +204,17 @@ def _changes(claim: Claim) -> bool:
 
 
 def _claims_in(clause: Clause, utterance: Utterance, events: Sequence[Mention]) -> Iterator[Claim]:
+    first, last = clause.start - clause.lead, clause.end
+    near = tuple(event for event in events if first <= event.span[0] - utterance.span[0] < last)
+    made = ""
     for pattern in possible_patterns(clause.text):
+        if made and (made, pattern.attribute) != ("occupation", "employer"):
+            continue  # only "I'm a nurse at Bosch" says two things
         match = pattern.regex.match(clause.text)
-        if match is None:
-            continue
-        near = tuple(event for event in events if clause.start <= event.span[0] - utterance.span[0] < clause.end)
-        found = list(_claims_of(_Found(pattern, match, clause, utterance, near)))
-        if found:
-            yield from found
-            return
-    if _is_person(utterance) and (correction := read_bare_correction(clause, utterance)) is not None:
+        found = list(_claims_of(_Found(pattern, match, clause, utterance, near))) if match is not None else []
+        made = found[0].attribute if found else made
+        yield from found
+    if not made and _is_person(utterance) and (correction := read_bare_correction(clause, utterance)) is not None:
         yield correction
 
 
@@ -295,6 +292,13 @@ class _Found:
         verbs = fold(self.clause.text[self.match.end("who") : last]).split()
         return not verbs or _BASE_VERB.fullmatch(verbs[-1]) is None or "does" in " ".join(verbs)
 
+    def names_home(self, value: str) -> bool:
+        """Return whether a name may be where somebody lives."""
+        if value[:1].islower() and value != _HERE:
+            return is_place(value)
+        changes = self.pattern.operation == "update"
+        return not changes or names_home(value, self.clause.text, self.part("old", "old2"))
+
     def part(self, *names: str) -> str | None:
         """Return the first of these parts of the clause that it has."""
         groups = self.match.groupdict()
@@ -355,7 +359,7 @@ def _claims_of(found: _Found) -> Iterator[Claim]:
         return  # a joke
     attribute, single = attribute_for(pattern, found.part("what"), reading, found.part(found.group) or "")
     old = found.part("old", "old2")
-    if attribute is None or (attribute == "city" and not _names_home(found, reading.value)):
+    if attribute is None or (attribute == "city" and not found.names_home(reading.value)):
         return
     if attribute == PREFERENCE:
         attribute = f"{PREFERENCE} {' or '.join(sorted((fold(reading.value), fold(old or ''))))}"
@@ -391,14 +395,6 @@ def _items(attribute: str, value: str) -> list[str]:
     return split_list(value) if attribute in _LIST_ATTRIBUTES else [value]
 
 
-def _names_home(found: _Found, value: str) -> bool:
-    """Return whether a name is where somebody lives: for all that is known, "I moved to Marketing" names no place."""
-    if found.pattern.operation != "update":
-        return True
-    from_place = (old := found.part("old", "old2")) is not None and is_place(old)
-    return looks_like_place(value) or from_place or _RESIDENCE.search(found.clause.text) is not None
-
-
 def _owner_of_name(subject: str, attribute: str) -> tuple[str, str]:
     """Return the name of a dog or a sister as theirs: "the dog is called Rex" is about the dog's name."""
     noun, _, last = attribute.rpartition(" ")
@@ -422,6 +418,7 @@ def _operation(found: _Found, reading: Reading, valid_from: datetime) -> Operati
         _STAYS.search(clause.text)
         or is_region(reading.value)  # a country may hold the city that is known
         or (pattern.operation == "state" and not is_place(reading.value))  # a quarter may lie in it
+        or not is_known_home(reading.value, clause.text, found.part("old", "old2"))
     ):
         return "state"
     own_name = pattern.attribute == "name" and fold(found.part("whose") or "") == "my"

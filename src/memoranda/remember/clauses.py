@@ -12,38 +12,21 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final, Literal, TypeAlias
 
-from memoranda.remember.lexicon import CORRECTION
+from memoranda.remember.foreign import blank_foreign
+from memoranda.remember.lexicon import CORRECTION, HAPPENED
 from memoranda.text.cache import text_cache
 from memoranda.text.sentences import Span, sentence_spans
 from memoranda.text.word_filter import WordFilter, needed_words
 
 Tense: TypeAlias = Literal["present", "past"]
 
-_BLOCK: Final = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.S)
-_QUOTED: Final = re.compile(
-    r"\"[^\"\n]*\"|“[^”\n]*”|«[^»\n]*»|„[^“”\n]*[“”]|(?<!\w)'[^'\n]{3,}'(?!\w)|(?<!\w)‘[^’\n]{3,}’(?!\w)"
-)
-_QUOTED_LINE: Final = re.compile(r"^[ \t]*(?:>|\||(?:from|to|subject|date|sent|cc)[ \t]*:).*$", re.I | re.M)
-# "Translate to German: My name is Peter": what follows is not the speaker's.
-_PASTE: Final = re.compile(
-    r"\b(?:(?:translat\w+|re(?:write|phrase|word)\w*|proof-?read\w*|summari[sz]\w+|paraphras\w+|transcri\w+|classif\w+"
-    r"|improve|edit|check|correct|fix|polish|shorten|analy[sz]e|explain|parse|repeat|complete|continue|draft|write|say|read"
-    r"|reply|respond|answer|roleplay|role-play|pretend|imagine|e\.g\.|i\.e\.)\b"
-    r"|(?:this|that|these|the|following|below|here(?:['’]s| is| are)|an?|some|my|his|her|their)\s+(?:\w+\s+){0,2}"
-    r"(?:lyrics?|excerpt|e-?mail|letter|essay|story|poem|song|novel|article|example|sample|template|dialogue|script|character"
-    r"|persona|sentence|text|message|paragraph|passage|review|tweet|bio|post|transcript|quote)s?\b)[^.!?\n:]{0,80}:(?!\d)",
-    re.I,
-)
-_ROLE_LINE: Final = re.compile(
-    r"^[ \t]*(?:user|assistant|human|ai|system|bot|customer|agent)[ \t]*:[ \t]*\S", re.I | re.M
-)
-_HEADER: Final = re.compile(r"^[ \t]*(?:from|to|subject|date|sent|cc|re)[ \t]*:", re.I | re.M)
 # Verbs with which a clause goes on whose subject is that of the clause before: "I left Fiat, joined Bosch and sold the car".
-_GOING_ON = (
-    r"joined|moved|started|switched|quit|left|got|bought|sold|became|took|changed|signed|went|cancell?ed|adopted|ended|stopped|landed|accepted"
+_DID = (
+    r"joined|moved|started|switched|left|got|bought|sold|became|took|changed|signed|went|cancell?ed|adopted|ended|stopped|landed|accepted"
     r"|settled|relocated|replaced|renamed|deleted|closed|opened|dropped|gave|turned|traded|swapped|upgraded|lost|broke|retired|resigned|divorced"
-    r"|married|live|lives|work|works|drive|drives"
+    r"|married"
 )
+_GOING_ON = rf"{_DID}|quit|live|lives|work|works|drive|drives"
 _SPLIT: Final = re.compile(
     # Blanks before a mark are matched from their first one only: tried from each, a long run of them takes seconds.
     rf"""(?:(?<!\s)\s+)?[;—–]\s*|\s-+\s|(?:(?<!\s)\s+)?:\s+(?=(?:i|we|my|our|the\s+(?:user|customer|client|patient))\b)|(?:(?<!\s)\s+)?[()]\s*|\.{{2,}}\s*|…\s*
@@ -116,33 +99,26 @@ _OVER: Final = re.compile(
 _CORRECTS: Final = re.compile(rf"\b(?:{CORRECTION}|after\s+all)\b|^(?:sorry|actually|no,?\s+(?:wait|sorry))\b", re.I)
 # A change that holds only then, or held long ago, is no change of what holds now.
 _QUALIFIED: Final = re.compile(
-    r"\b(?:when|whenever|while|before|after|until|unless|except|during|only|also|part[- ]time|temporarily|every|for a"
+    r"\b(?:when|whenever|while|before|after(?! all\b)|until|unless|except|during|only|also|part[- ]time|temporarily|every|for a"
     r"|on (?:weekends?|weekdays|(?:mon|tues|wednes|thurs|fri|satur|sun)days)|in the (?:summer|winter|morning|evening|mornings|evenings)"
     r"|this (?:week|month|summer|winter)|at (?:home|work|night|age)|back then|joke|joking|kidding|yeah right)\b"
     r"|(?<!s )(?<!now )(?<!to )\bat \d{1,2}\b(?!\s*(?:[ap]\.?m|:|o['’]?clock|%|h\b))|\bi was (?:\w+|\d+)\b(?:\.|$)",
     re.I,
 )
-# What comes before a colon and is the speaker's own: "Update: I moved to Ghent".
-ANNOUNCED: Final = re.compile(
-    r"(?:(?:(?:a |an |the |some |my |our |just |quick |small |big |good |great |bad |sad |short |important |latest |personal |final |new |exciting |life |so"
-    r"|ok|okay|well|yes|no|hi|hey|hello|and|but|also|btw|fyi|ps|p\.s|please|actually|sorry|long story short|by the way|for the record"
-    r"|for your (?:records|information)|from (?:now on|me)|as of (?:now|today)|to be clear|in short)\b[\s,!]*)*"
-    r"(?:update|news|correction|note|notes|noted|reminder|remember(?: this)?|important|announcement|edit|info|heads[- ]?up|fact|facts|change|changes"
-    r"|change of plans?|status|profile|about me|me|result|decision|outcome|conclusion|fyi|btw|ps|p\.s|tl;?dr|anyway|guess what|it[’']s official|official"
-    r"|(?:please )?note|memo|context|background|job|work|home|address|city|family|health|diet|name|phone|work update|preference|preferences)?[\s,!.]*)",
-    re.I,
-)
-_PERSON_LABEL: Final = re.compile(r"(?:[A-Z]\w+\.?\s){0,2}[A-Z]\w+(?:\s\([^)]*\))?")
-# "If I win, I live in Rome" states nothing; "if I remember correctly" does.
+# "If I win, I live in Rome", "Once it is signed, we move": nothing is stated; "if I remember correctly" does, and so does
+# a past condition: "Once I had the keys, I moved".
 _SUPPOSED: Final = re.compile(
-    r"\W*(?:(?:and|but|so|well)\s+)?(?:if|unless)\s+(?:i|we|he|she|it|they|you)\b"
-    r"(?!\s+(?:remember|recall|ask|am\s+honest|wonder|must\s+know|want\s+to\s+know|didn['’]?t\s+know)\b)[^,]*,",
+    r"\W*(?:(?:and|but|so|well)\s+)?(?:if|unless|once(?!\s+(?:again|more|upon)\b)|when(?:ever)?|as\s+soon\s+as|as\s+long\s+as|in\s+case|should"
+    r"|provided|assuming|supposing|on\s+condition|the\s+(?:day|moment|minute|week|year))\b"
+    r"(?P<condition>(?!\s+(?:i|we|you)\s+(?:remember|recall|ask|am\s+honest|wonder|must\s+know|want\s+to\s+know|didn['’]?t\s+know)\b)[^,]*,)",
     re.I,
 )
-_LABEL: Final = re.compile(
-    # Bounded, and no two parts may take the same blanks: else a long run of them takes seconds.
-    r"(?:^|(?<=[.!?\n]))[^\S\n]{0,40}(?P<label>[^\s.!?:][^.!?:\n]{0,79}|[^\s:][^:\n]{0,40}\(\d\d?:\d\d\)):\s+"
-    r"(?=(?:i|i['’]\w+|we|my|our)\b)",
+_PASSIVE: Final = re.compile(r"\b(?:is|are|am|be|been|being|get|gets)\s+(?:\w+ly\s+)?\w+", re.I)
+# Words that make the sentence somebody else's, or say the opposite: "…, says the baby", "She goes, I …", "Yeah right, …".
+_NOT_MEANT: Final = re.compile(
+    r"[,!]\s+(?:say|says|said|goes|wrote|writes|texted|sang|sings)\s+(?:no\s+one|nobody|the|my|our|his|her|he|she|they|(?-i:[A-Z])\w+)\b"
+    r"|\b(?:he|she|they|everyone|(?:my|our|his|her|the)\s+\w+|(?-i:[A-Z]\w+))\s+(?:\w+\s+)?(?:goes|says|said|wrote|texted|replied|answered|yelled|(?:was|is)\s+like),\s"
+    r"|^\W*(?:yeah,?\s+right|(?:oh\s+)?sure,\s+and)\b",
     re.I,
 )
 _LONG_AGO: Final = re.compile(
@@ -159,6 +135,17 @@ _SUBJECT: Final = re.compile(
 _BARE_VERB: Final = re.compile(
     r"(?:(?:now|then|just|also|finally|recently|actually|officially|already|still)\s+)*"
     rf"(?:{_GOING_ON}|use|am|have|prefer|like|love|hate|been|no\s+longer|packed|handed|prefers|has|is|uses|likes)\b",
+    re.I,
+)
+# "Sold the car yesterday" is said by who sold it. It may be a headline as well.
+_ELLIPTIC: Final = re.compile(rf"(?:(?:just|finally|recently|also|already|officially)\s+)*(?:{_DID})\b", re.I)
+_TIME = r"(?:night|week|weekend|month|year|spring|summer|autumn|fall|winter|morning|afternoon|evening|(?:mon|tues|wednes|thurs|fri|satur|sun)day)"
+_MONTH = r"(?:january|february|march|april|may|june|july|august|september|october|november|december)"
+# A time before the subject: "Last week I moved". Of "On Monday I work at the pool" it is a part of what is said.
+_TIME_FIRST: Final = re.compile(
+    rf"(?:(?P<lasting>(?:since|as\s+of|from|starting)\s+(?:today|yesterday|now|(?:last|this)\s+{_TIME})|since\s+{_MONTH}|these\s+days|nowadays|currently|right\s+now|at\s+the\s+moment)"
+    rf"|today|yesterday|recently|(?:last|this)\s+{_TIME}|on\s+\w+day|(?:back\s+)?in\s+(?:{_MONTH}|(?:19|20)\d\d)"
+    rf"|(?:an?|one|two|three|four|five|six|ten|\d+|a\s+few|a\s+couple\s+of|several|some)\s+(?:day|{_TIME})s?\s+ago)[\s,]+(?=(?:i|we|my|our|he|she|they)\b|(?-i:[A-Z]))",
     re.I,
 )
 # The last two numbers of a filtered part; those before are of `_NOT_STATED`.
@@ -186,9 +173,11 @@ class Clause:
     tense: Tense
     end: int
     qualified: bool = False
-    """Whether its sentence names a time or a condition: "when I was nine", "before breakfast", "on weekends"."""
+    """Whether its sentence names a time or a condition ("when I was nine", "on weekends"), or does not say who did it."""
     corrects: bool = False
     """Whether it says that it corrects something: "I meant", "correction"."""
+    lead: int = 0
+    """How many characters before it name its time: "Last week"."""
 
     def span(self, start: int, end: int) -> Span:
         """Return offsets in `text` as offsets in the whole text."""
@@ -198,33 +187,20 @@ class Clause:
 @text_cache(256)  # extraction and alignment read the same texts
 def find_clauses(text: str) -> tuple[Clause, ...]:
     """Return the clauses in which the speaker states something."""
-    own = _blank_labelled(blank_foreign(text))
+    own = blank_foreign(text)
     clauses: list[Clause] = []
     for start, end in sentence_spans(own):
         sentence = own[start:end]
-        if not sentence.rstrip(" \t\n\"'”’)").endswith("?") and _SUPPOSED.match(sentence) is None:
+        asks = sentence.rstrip(" \t\n\"'”’)").endswith("?")
+        if not asks and not _is_supposed(sentence) and _NOT_MEANT.search(sentence) is None:
             clauses += _clauses_of(sentence, start)
     return tuple(clauses)
 
 
-def _blank_labelled(text: str) -> str:
-    """Return the text without lines that a name stands before: "Tom: I moved to Vienna"."""
-    for found in _LABEL.finditer(text) if ":" in text else ():
-        if _PERSON_LABEL.fullmatch(found["label"].strip()) and not ANNOUNCED.fullmatch(found["label"].strip()):
-            end = text.find("\n", found.end())
-            end = len(text) if end < 0 else end
-            text = text[: found.start()] + " " * (end - found.start()) + text[end:]
-    return text
-
-
-def blank_foreign(text: str) -> str:
-    """Return the text with quotations, code and pasted texts replaced by spaces."""
-    if len(_ROLE_LINE.findall(text)) > 1 or len(_HEADER.findall(text)) > 1:  # a transcript or a letter
-        return " " * len(text)
-    for pattern in (_BLOCK, _QUOTED, _QUOTED_LINE):
-        text = pattern.sub(lambda found: " " * len(found[0]), text)
-    pasted = _PASTE.search(text) if ":" in text else None
-    return text if pasted is None else text[: pasted.start()] + " " * (len(text) - pasted.start())
+def _is_supposed(sentence: str) -> bool:
+    """Return whether a sentence begins with a condition that has not come true."""
+    found = _SUPPOSED.match(sentence)
+    return found is not None and HAPPENED.search(_PASSIVE.sub(" ", found["condition"])) is None
 
 
 def _clauses_of(sentence: str, offset: int) -> Iterator[Clause]:
@@ -239,13 +215,15 @@ def _clauses_of(sentence: str, offset: int) -> Iterator[Clause]:
         if not part:
             continue
         lead = OPENING.match(part)
-        skipped = lead.end() if lead else 0
+        opened = lead.end() if lead else 0
+        skipped = opened + _length_of_time(part[opened:])
         rest = part[skipped:]
         starts_with_verb = _BARE_VERB.match(rest) is not None
         possible = find_possible(part)
         stated = _is_stated(rest, possible) and (stated or not starts_with_verb)
         past = (_MAY_BE_PAST in possible and _is_past(part)) or (past and starts_with_verb and not _OVER.search(part))
-        named = _SUBJECT.match(rest)
+        elliptic = not subject and _ELLIPTIC.match(rest) is not None
+        named = None if elliptic else _SUBJECT.match(rest)
         prefix = "" if named or not starts_with_verb else f"{subject or 'I'} "
         subject = named[0] if named else subject
         corrects = corrects or (_MAY_CORRECT in possible and _CORRECTS.search(part) is not None)
@@ -256,8 +234,16 @@ def _clauses_of(sentence: str, offset: int) -> Iterator[Clause]:
             tense: Tense = "past" if past else "present"
             if tense == "present" and long_ago and not _OVER.search(part):
                 tense = "past"
-            yield Clause(prefix + rest, first, len(prefix), tense, offset + start + len(part), qualified, corrects)
+            unsure = qualified or elliptic
+            last = offset + start + len(part)
+            yield Clause(prefix + rest, first, len(prefix), tense, last, unsure, corrects, skipped - opened)
         corrects = False
+
+
+def _length_of_time(part: str) -> int:
+    """Return how many characters at the start of a part say only when it happened, or since when it holds."""
+    time = _TIME_FIRST.match(part)
+    return time.end() if time and (time["lasting"] or HAPPENED.search(part, time.end())) else 0
 
 
 def _is_stated(rest: str, possible: tuple[int, ...]) -> bool:

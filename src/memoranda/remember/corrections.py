@@ -1,4 +1,4 @@
-"""Finds what words take back: a value ("it's the 21st, not the 12th"), or all that was said ("scratch that"). Pure.
+"""Finds the value that words correct: "it's the 21st, not the 12th", "Correction: 1985". Pure.
 
 A sentence with a value often does not say what it belongs to ("They moved it. It's 2 January now instead of the 9th").
 The old value itself tells which earlier memory is meant.
@@ -14,11 +14,12 @@ from typing import Final, TypeAlias
 
 from memoranda.dates.find import Mention, find_mentions
 from memoranda.remember.base import Utterance
-from memoranda.remember.clauses import Clause, blank_foreign
-from memoranda.remember.lexicon import CHANGE_TAKEN_BACK, CORRECTION, TAKEN_BACK
+from memoranda.remember.clauses import Clause
+from memoranda.remember.foreign import blank_foreign
+from memoranda.remember.lexicon import CORRECTION
 from memoranda.remember.values import read_value
 from memoranda.storage.claims import ANY_ATTRIBUTE, Claim, fold
-from memoranda.text.sentences import EMPTY_WORDS, Span, has_content, sentence_spans
+from memoranda.text.sentences import EMPTY_WORDS, Span
 from memoranda.text.terms import query_terms
 
 Day: TypeAlias = tuple[int, int]
@@ -53,17 +54,6 @@ _CUE: Final = re.compile(CORRECTION, re.I)
 _REQUEST: Final = re.compile(r"\W*make (?:it|that)\b", re.I)
 _NO: Final = re.compile(r"\W*(?:(?:oh|well|hm+|no+|nope)\b\W*)+", re.I)
 FIRST_PERSON: Final = frozenset(("i", "we", "me", "my", "our"))
-_TAKE_BACKS: Final = (
-    "joke", "lie", "prank", "up", "nonsense", "true", "kidding", "joking", "lying", "you", "leg", "back", "that",
-)  # fmt: skip
-"""How words end that take something back and do not go on: "never mind, I'm staying" does."""
-# "Never mind, I'm keeping the car": what it names says which change is taken back.
-_STILL_SO: Final = re.compile(
-    r"\b(?:still|stay|staying|keep|keeping|stick|sticking)\b(?: (?:live|living|work|working|in|at|with|to|on))*"
-    r" (?P<named>(?-i:[A-Z])[\w'’-]*(?: (?-i:[A-Z])[\w'’-]*)*|(?:the|my|our) [^.,!?;\n]+)",
-    re.I,
-)
-_ABOUT_SELF: Final = re.compile(r"\b(?:i|i['’]\w+|we|we['’]\w+|my|our|it|it['’]s|there)\b", re.I)
 _NAME: Final = re.compile(r"(?:[A-Z][\w’'-]*\s?)+")
 
 
@@ -187,55 +177,4 @@ def _is_name(value: str) -> bool:
     words = value.split()
     return all(word[:1].isupper() or word in _PARTICLES for word in words) and not any(
         word.casefold() in EMPTY_WORDS or _CUE.fullmatch(word) for word in words
-    )
-
-
-def take_back(claims: list[Claim], utterance: Utterance | None) -> Iterator[Claim]:
-    """Yield the claims without those that the same text takes back, and that it takes back what was said before it.
-
-    Without an utterance, nobody speaks who could take something back.
-    """
-    if utterance is None:
-        yield from claims
-        return
-    text = blank_foreign(utterance.text)
-    found = TAKEN_BACK.search(text)
-    if found is not None and _is_asked(text, found.start()):
-        found = None  # "That was a joke, right?"
-    if found is None:
-        yield from claims
-        if CHANGE_TAKEN_BACK.fullmatch(text):
-            yield _retraction(utterance, (0, len(text)), only_change=True)
-        return
-    offset = utterance.span[0]
-    start, end = offset + found.start(), offset + found.end()
-    after = text[found.end() :]
-    about = after if found[0].endswith(_TAKE_BACKS) else utterance.text[found.start() :]
-    if has_content(after, ()) and _ABOUT_SELF.search(about) is None and not any(c.span[0] >= end for c in claims):
-        yield from claims  # "just kidding about the film" takes back nothing about the speaker
-        return
-    yield from (claim for claim in claims if claim.span[1] > start)
-    if not has_content(utterance.text[: found.start()], ()) or not any(claim.span[1] <= start for claim in claims):
-        yield _retraction(utterance, found.span())
-
-
-def _is_asked(text: str, position: int) -> bool:
-    return any(text[first:end].endswith("?") for first, end in sentence_spans(text) if first <= position < end)
-
-
-def _retraction(utterance: Utterance, span: Span, *, only_change: bool = False) -> Claim:
-    offset, said_at = utterance.span[0], utterance.said_at
-    still = _STILL_SO.search(utterance.text, span[0])
-    return Claim(
-        utterance.speaker,
-        ANY_ATTRIBUTE,
-        utterance.text[slice(*span)],
-        (offset + span[0], offset + span[1]),
-        said_at,
-        said_at,
-        holds=False,
-        single=only_change,
-        trust=utterance.role,
-        operation="retract",
-        replaces=still and still["named"],
     )

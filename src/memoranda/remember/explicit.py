@@ -13,14 +13,14 @@ from typing import Final
 
 from memoranda.remember.lexicon import CHILDREN, PARTNERS, RELATIVES
 from memoranda.remember.sentence_kinds import REPORT_OPENING, is_small_talk
-from memoranda.text.sentences import Span, sentence_spans
+from memoranda.text.sentences import Span, blank_out, sentence_spans
 
 # The longer ones first: what was matched is not tried again, so that a long text takes no longer than its length.
 _BESIDE: Final = re.compile(
     rf"[\s.,!;%-]+|(?:with (?:my|our|his|her|their|the) (?:new )?(?:family|team|{PARTNERS}|{CHILDREN}"
     rf"|{RELATIVES})"
     r"|from (?-i:[A-Z])\w+|(?:instead of|rather than) (?:the |my |our )?[\w-]+"
-    r"|for (?:good|work|school|college|real|ever)"
+    r"|for (?:good|work|school|college|real|ever)|after all"
     r"|for (?:an?|my|his|her|the|our) (?:new )?job|full[- ]time"
     r"|now(?! and (?:then|again)\b)|already|officially|finally|again|instead|permanently|recently|just|yet|today"
     r"|yesterday|tonight|any ?more|these days|nowadays|currently|earlier|ago|later|early|late|this|last|next|since"
@@ -59,7 +59,7 @@ def is_plain_report(text: str, span: Span, value: str, others: Iterable[Span], *
     detail = _DETAIL.search(value)
     stop = span[1] - (len(value) - detail.start() if detail and text[: span[1]].endswith(value) else 0)
     read = [(first, last) for first, last in others if not (first <= span[0] and span[1] <= last)]
-    left = _blank(text, [*read, (span[0], stop)])
+    left = blank_out(text, [*read, (span[0], stop)])
     for start, end in sentence_spans(text):
         words = left[start:end]
         if start <= span[0] < end:
@@ -72,13 +72,6 @@ def is_plain_report(text: str, span: Span, value: str, others: Iterable[Span], *
         if not (_consists_of((REPORT_OPENING, _BESIDE), words) or is_small_talk(text[start:end])):
             return False
     return True
-
-
-def _blank(text: str, spans: Sequence[Span]) -> str:
-    kept = list(text)
-    for first, last in spans:
-        kept[first:last] = " " * (last - first)
-    return "".join(kept)
 
 
 def _consists_of(patterns: Sequence[re.Pattern[str]], text: str) -> bool:

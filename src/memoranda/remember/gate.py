@@ -13,8 +13,8 @@ from typing import Any, Final
 from memoranda.dates.find import find_mentions
 from memoranda.remember.base import KnownMatch, KnownTexts, Rule, Utterance, Verdict
 from memoranda.remember.echoes import merge_spans
-from memoranda.remember.lexicon import CHANGE_TAKEN_BACK, TAKEN_BACK
 from memoranda.remember.small_talk import is_bare_answer, is_brief_statement, is_noise, names_by_emoji
+from memoranda.remember.take_backs import CHANGE_TAKEN_BACK, TAKEN_BACK
 from memoranda.security.fence import find_recalled_spans
 from memoranda.security.id_cipher import IdText
 from memoranda.security.redaction import default_redactor, find_secrets

@@ -75,34 +75,6 @@ HAPPENED: Final = re.compile(
     re.I,
 )
 """Tells of something that happened: the past tense of a verb."""
-TAKEN_BACK: Final = re.compile(
-    r"\b(?:(?:that|this|what i (?:just )?said) was (?:just |only |all )?(?:a joke|a lie|a prank|made up(?! of)|nonsense)"
-    r"|(?:that|this|what i (?:just )?said)(?:['’]s| is| was|) ?(?:not|isn['’]t|wasn['’]t) true"
-    r"|i (?:was|am) (?:just |only )*(?:joking|kidding|lying|messing with you|pulling your leg)|(?:just|only) (?:kidding|joking)"
-    r"|(?:scratch|strike|forget|ignore|disregard) (?:that(?=\s*(?:[.,!;–-]|$))|what i (?:just )?(?:said|wrote|told you)|my last (?:message|sentence))"
-    r"|i take (?:that|it|this) back(?! about)|i made (?:that|it|this) up|(?:never ?mind|false alarm|on second thoughts?|actually,? no)\b[\s,.!–-]*"
-    r"(?:(?:i|we) (?:did(?:n['’]t| not)|won['’]t|will not|am not|are not)|(?:i['’]m|we['’]re|i am|we are) (?:not|staying|keeping|sticking|still)\b"
-    r"|it['’]s not))",
-    re.I,
-)
-"""Takes back what the speaker said before: in the same message, or else in the one before it."""
-_DOUBT = r"(?:no+|nope|nah|wait|hold on|actually|not really)"
-_AROUND = r"(?:ha(?:ha)+h?|lol|oh|ok|okay|well|sorry|hey|gotcha|got you|of course|obviously|just|only|all)"
-CHANGE_TAKEN_BACK: Final = re.compile(
-    rf"\W*(?:(?:{_DOUBT}|{_AROUND})\b\W*)*(?:"
-    r"april fools?(?:['’]s?)?(?: day)?|not true|i (?:lied|never did)|i (?:made (?:it|that) up|take (?:it|that) back)"
-    r"|(?:messing|fooling|joking|kidding|teasing|playing|pulling|winding)\b(?: (?:with|around|you|your|leg|up))*"
-    r"|(?:it|that|this)(?:['’]s| is| was)(?: (?:all|just|only))* (?:a (?:joke|lie|prank)|not true|untrue|false|wrong|nonsense|made up)"
-    r"|(?:it|that|this) (?:isn['’]t|wasn['’]t) true"
-    r"|(?:the|my) (?:first|original|old|previous) (?:one|value|answer|date|day|time|year|number|version)?(?: i (?:said|gave|wrote))? ?(?:was|is) (?:right|correct)(?: after all)?"
-    r"|(?:i was|i had it|it was) (?:right|correct) (?:the first time|before|at first|to begin with)|what i said (?:first|before|originally) (?:was|is) (?:right|correct)"
-    # After a mere "no" these may answer a question.
-    r"|(?:wait|hold on|actually|not really|nah)\b\W*(?:no\b\W*)?(?:(?:i|we) (?:didn['’]t|did not|haven['’]t|have not)"
-    r"|(?:i['’]m|i am|we['’]re|we are) (?:not|still (?:in|at) (?-i:[A-Z])\w+)|(?:i|we) still (?:live|work) (?:in|at) (?-i:[A-Z])\w+)"
-    rf")(?:\W+(?:{_AROUND}|i (?:lied|made (?:it|that) up|was (?:just |only )?(?:joking|kidding)|didn['’]t))\b)*\W*",
-    re.I,
-)
-"""A whole message that can only take back a change, in the message before it: "No wait, I didn't"."""
 QUESTION: Final = re.compile(
     r"^\W*(?:(?:and|but|so|then|also)\s+)?(?:if|imagine|suppose|pretend|what if)\b|\bif (?:i|we)\b|(?<!\w)(?!.*\bguess wh)[^?]*\?\W*$",
     re.I,

@@ -10,8 +10,8 @@ import re
 from collections.abc import Collection
 from typing import Final
 
-from memoranda.remember.clauses import blank_foreign
 from memoranda.remember.entities import NOT_NAMES
+from memoranda.remember.foreign import blank_foreign
 from memoranda.remember.lexicon import (
     BROAD_TOPICS,
     CHANGE,
@@ -150,7 +150,7 @@ _NOTHING_SHARED: Final = -0.25
 @text_cache(4096)
 def statements(text: str) -> str:
     """Return the sentences of a text that are the writer's own and ask nothing."""
-    sentences = _SENTENCE_END.split(blank_foreign(text))
+    sentences = _SENTENCE_END.split(blank_foreign(text, keep_told=True))
     return " ".join(each.strip() for each in sentences if each.strip() and not QUESTION.search(each))
 
 

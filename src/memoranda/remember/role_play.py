@@ -27,6 +27,7 @@ _INVITES = (
 _INVITED: Final = re.compile(
     rf"\b{_INVITES}\s(?:[\w'’-]+ ){{0,4}}?(?:role[ -]?play|pretend\b|make[ -]believe\b|act out\b|improvi[sz]e\b|play (?:pretend|make[ -]believe|a scene|out)\b)"
     rf"|{_OPENING}role[ -]?play(?:ing)?\b\s*(?:time|game|exercise)?\s*(?:[:.!,–—-]|with\b|in which\b|where\b|$)"
+    rf"|{_OPENING}(?:mock|practi[cs]e|fake|pretend) (?:job )?(?:interview|call|exam|trial|conversation|dialogue)\b"
     rf"|{_OPENING}pretend (?:that )?(?:i['’]?m|i am|we['’]?re|we are|my name)\b",
     re.I,
 )

@@ -35,7 +35,8 @@ from memoranda.remember.likeness import (
 from memoranda.remember.links import add_claim, evidence_start, find_linked, link_by_words
 from memoranda.storage.base import PartitionKey, Store, chunked
 from memoranda.storage.changes import NewMemory
-from memoranda.storage.claim_resolution import BY_MEANING, MARKS_ONLY, names_thing
+from memoranda.storage.claim_binding import names_thing
+from memoranda.storage.claim_resolution import BY_MEANING, MARKS_ONLY
 from memoranda.storage.claims import (
     ANY_ATTRIBUTE,
     PRESENTED,

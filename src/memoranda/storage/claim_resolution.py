@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from itertools import groupby
 from typing import Any, Final, TypeAlias
 
@@ -23,8 +23,8 @@ from memoranda.storage import lifecycle
 from memoranda.storage.add import true_from
 from memoranda.storage.base import ReadTransaction, Transaction
 from memoranda.storage.changes import NewMemory
+from memoranda.storage.claim_binding import bind_claims, find_said_before, takes_back_words
 from memoranda.storage.claims import (
-    ANY_ATTRIBUTE,
     CLAIMS,
     DISPUTED,
     ENDED_BY,
@@ -35,38 +35,27 @@ from memoranda.storage.claims import (
     claims_in,
     claims_in_slots,
     claims_of,
-    claims_of_memories,
     enders_of,
-    fold,
-    has_shape,
     index_claims,
     open_claims,
     owner_of,
     slots_of,
     slots_of_other_agents,
-    value_shape,
     voice_of,
     with_start,
     without_end,
     write_notes,
 )
-from memoranda.storage.message_log import read_last_messages
-from memoranda.storage.read import ids_of_message, latest_ids
 from memoranda.storage.rows import from_micros
 from memoranda.storage.supersession import (
     Ending,
     MadeClaim,
     Resolution,
-    denies_answer,
-    fits,
-    fold_value,
-    names_value,
     relate_made,
     replay,
     told_at,
 )
-from memoranda.text.places import looks_like_place
-from memoranda.text.sentences import Span, has_content
+from memoranda.text.sentences import Span, blank_out, has_content
 from memoranda.types import Memory, Outcome, Scope, trust_rank
 
 CONTRADICTS: Final = "contradicts"
@@ -76,10 +65,6 @@ BY_MEANING: Final = 0.5
 """The strength of an association with an older memory that is only near in meaning."""
 MARKS_ONLY: Final = 0.25
 """The same where that may mean nothing: recall marks the older one, and leaves the order as it is."""
-_LATEST: Final = 4
-"""How many memories back somebody may take back what they said."""
-_TAKEN_BACK_WITHIN: Final = timedelta(days=1)
-_MEASURES: Final = frozenset(("day", "time", "money"))
 _End: TypeAlias = tuple[datetime | None, int | None]
 """`valid_to` and `superseded_by`."""
 
@@ -92,9 +77,12 @@ def resolve_new(tx: Transaction, outcome: Outcome, new: NewMemory) -> Outcome:
     _follow_by_meaning(tx, memory, new)
     if not claims_of(memory):
         return outcome
-    memory = _bind_claims(tx, memory, new.related)
+    memory = bind_claims(tx, memory, new.related)
     for older_id, claim in new.aligned:
         _add_claim(tx, memory, older_id, claim)
+    for claim in claims_in(memory.notes):
+        if takes_back_words(claim):
+            follow(tx, memory.id, find_said_before(tx, memory, claim))
     index_claims(tx, memory.id, owner_of(memory), memory.notes)
     stored = [
         (claim, open_claims(tx, owner_of(memory), claims_of(memory)[position], except_of=memory.id))
@@ -272,67 +260,6 @@ def apply_endings(
     return replace(after, valid_to=new_end[0], superseded_by=new_end[1])
 
 
-def _bind_claims(tx: Transaction, memory: Memory, related: Sequence[int]) -> Memory:
-    """Give a change that names only values the attribute of the claim that it changes.
-
-    "I sold the boat" is about the claim with the boat, and "correction: 1985" about the latest year. What no stored
-    claim fits keeps no attribute, and so changes nothing.
-    """
-    claims = claims_in(memory.notes)
-    if all(_is_bound(claim) for claim in claims):
-        return memory
-    bound = [
-        each
-        for claim in claims
-        for each in ([claim] if _is_bound(claim) else _bind(claim, _find_meant(tx, memory, claim, related)))
-    ]
-    notes = {**memory.notes, CLAIMS: [claim.to_json() for claim in bound]}
-    write_notes(tx, memory.id, notes)
-    return replace(memory, notes=notes)
-
-
-def _find_meant(tx: Transaction, memory: Memory, claim: Claim, related: Sequence[int]) -> list[StoredClaim]:
-    """Return the claims that a change which names no slot may be about.
-
-    "Correction: 1985" and "scratch that" are about what the speaker said just before, whatever else is known.
-    """
-    if claim.operation in ("retract", "correct") and claim.replaces is None:
-        found = _find_said_before(tx, memory, claim)
-    elif claim.operation == "retract":
-        found = latest_ids(tx, owner_of(memory), _LATEST)
-    else:
-        found = list(related)
-    meant = [stored for stored in claims_of_memories(tx, owner_of(memory), found) if stored.memory.id != memory.id]
-    if claim.operation == "correct" and claim.single:  # "Turin was right" after all, as it was said before
-        return [stored for stored in meant if _was_said(claim.value, claims_in_slots(tx, [stored.slot]))]
-    return meant
-
-
-def _was_said(value: str, stored: Iterable[StoredClaim]) -> bool:
-    return any(fold_value(each.as_made().value) == fold_value(value) for each in stored)
-
-
-def _find_said_before(tx: Transaction, memory: Memory, claim: Claim) -> list[int]:
-    """Return the memories of the speaker's last words before these; none where these are about others' words since."""
-    owner = owner_of(memory)
-    if memory.message_id is None:
-        return [each for each in latest_ids(tx, owner, 2) if each != memory.id][:1]
-    answers: list[str] = []
-    for message in read_last_messages(tx, owner, _LATEST, memory.message_id):
-        if (message.speaker or message.role) == memory.speaker:
-            denied = claim.operation == "retract" and denies_answer(claim.value, answers, message.content)
-            return [] if denied else ids_of_message(tx, owner, message.message_id)
-        answers.append(message.content or "")
-        if claim.operation == "correct" and has_shape(message.content or "", value_shape(claim.value)):
-            return []
-    return []
-
-
-def _is_bound(claim: Claim) -> bool:
-    """Return whether it is known which slot a claim is about."""
-    return claim.attribute != ANY_ATTRIBUTE and not names_thing(claim)
-
-
 def _add_claim(tx: Transaction, memory: Memory, older_id: int, claim: Claim) -> None:
     """Add a claim to an older memory of the same owner, unless it makes one about the same words."""
     owner = owner_of(memory)
@@ -348,88 +275,6 @@ def _add_claim(tx: Transaction, memory: Memory, older_id: int, claim: Claim) -> 
 
 def _overlap(one: Span, other: Span) -> bool:
     return one[0] < other[1] and other[0] < one[1]
-
-
-def _bind(claim: Claim, known: Sequence[StoredClaim]) -> list[Claim]:
-    """Return the claim in the slot of the stored claim that it is about; as it is, when there is none."""
-    if claim.operation == "retract":
-        return _bind_retraction(claim, known)
-    if claim.attribute != ANY_ATTRIBUTE:
-        return [_bind_noun(claim, known)]
-    if claim.operation == "correct" and claim.replaces is None:
-        known = [stored for stored in known if _is_only_value(stored)]
-    fitting = [made for stored in known if fits(made := stored.as_made(), claim)]
-    if not fitting:
-        return [claim]
-    older = max(fitting, key=lambda each: each.said_at)
-    value = claim.value if claim.holds else older.value
-    return [replace(claim, subject=older.subject, attribute=older.attribute, single=older.single, value=value)]
-
-
-def _is_only_value(stored: StoredClaim) -> bool:
-    """Return whether the words around a claim hold no other value of its shape, which could be meant as well."""
-    memory, claim = stored.memory, stored.as_made()
-    start = memory.evidence[0] if memory.evidence else 0
-    around = _blank_out(memory.content, [(claim.span[0] - start, claim.span[1] - start)])
-    return not has_shape(around, value_shape(claim.value))
-
-
-def _bind_retraction(claim: Claim, known: Sequence[StoredClaim]) -> list[Claim]:
-    """Return one retraction for each claim of the memory that the speaker made last, if that was not long ago."""
-    own = [stored for stored in known if stored.as_made().said_at <= claim.said_at and _is_about(stored, claim.subject)]
-    if claim.replaces is not None:
-        own = [stored for stored in own if _may_have_replaced(stored.as_made(), claim.replaces, known)]
-    if not own:
-        return [claim]
-    last = max(own, key=lambda stored: (stored.as_made().said_at, stored.memory.id)).memory.id
-    made = [stored.as_made() for stored in own if stored.memory.id == last]
-    # A retraction that is `single` fits only a change: "No wait, I didn't" does not take back "I like jazz".
-    unfit = ("retract", "state", "event") if claim.single else ("retract",)
-    recent = [
-        each for each in made if claim.said_at - each.said_at <= _TAKEN_BACK_WITHIN and each.operation not in unfit
-    ]
-    return [
-        replace(
-            claim, subject=each.subject, attribute=each.attribute, value=each.value, single=each.single, replaces=None
-        )
-        for each in recent
-    ] or [claim]
-
-
-def _may_have_replaced(change: Claim, named: str, known: Sequence[StoredClaim]) -> bool:
-    """Return whether a change is one of what words name that take it back: "I'm still in Oslo" is about the city."""
-    slot = fold(change.subject), change.attribute
-    values = [made.value for stored in known if (fold((made := stored.as_made()).subject), made.attribute) == slot]
-    if any(names_value(value, named) for value in values):
-        return True
-    return change.attribute == ("city" if looks_like_place(named) else "employer") and named[:1].isupper()
-
-
-def _is_about(stored: StoredClaim, speaker: str) -> bool:
-    subject, name = fold(stored.as_made().subject), fold(speaker)
-    return subject == name or subject.startswith(f"{name}'s ")
-
-
-def names_thing(claim: Claim) -> bool:
-    """Return whether a change is about a thing that a longer name may have named before: "the meeting"."""
-    return (
-        claim.operation == "update"
-        and claim.attribute.rpartition(" ")[2] in _MEASURES
-        and claim.attribute.count(" ") == 1
-    )
-
-
-def _bind_noun(claim: Claim, known: Sequence[StoredClaim]) -> Claim:
-    """Return a change of "the meeting" as one of "the team meeting", where that is the only one that is known.
-
-    It is only linked then, since there may be another that nobody spoke of.
-    """
-    same = [made for stored in known if fold((made := stored.as_made()).subject) == fold(claim.subject)]
-    attributes = {made.attribute for made in same if made.single}
-    longer = {each for each in attributes if each.endswith(f" {claim.attribute}")}
-    if claim.attribute in attributes or len(longer) != 1:
-        return claim
-    return replace(claim, attribute=longer.pop(), operation="state")
 
 
 def _end_claims(tx: Transaction, ended: Sequence[tuple[StoredClaim, Ending]]) -> set[int]:
@@ -488,8 +333,4 @@ def _says_only_past(memory: Memory) -> bool:
         return True
     spans = [(claim.span[0] - start, claim.span[1] - start) for claim in claims]
     speaker = {word.lower() for word in (memory.speaker or "").split()}
-    return not has_content(_blank_out(memory.content, spans), speaker)
-
-
-def _blank_out(text: str, spans: Sequence[Span]) -> str:
-    return "".join(" " if any(start <= n < end for start, end in spans) else char for n, char in enumerate(text))
+    return not has_content(blank_out(memory.content, spans), speaker)

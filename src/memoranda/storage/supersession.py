@@ -236,6 +236,8 @@ def relate_contradiction(older: Claim, newer: Claim) -> Relation:
         return "none"  # it says which value it replaces, and that is another one
     if trust_rank(newer.trust) < trust_rank(older.trust):
         return "contradict"
+    if newer.replaces is not None and not names_same(older.value, newer.replaces):
+        return "follow"  # "my car" may be another one than "a company car"
     if states_several(older.value) and not _is_same(older.value, newer.replaces or newer.value) and not _renews(newer):
         return "follow"  # what ended may be one of them
     if newer.operation in ("state", "event") or _is_finer(older, newer):
@@ -298,11 +300,9 @@ def _disagree(older: Claim, newer: Claim) -> bool:
     """Return whether two claims deny each other, or give two values to an attribute that has one at a time."""
     if _is_same(older.value, newer.value) or (not newer.holds and not newer.value and older.single):
         return older.holds != newer.holds
-    if not (older.holds and newer.holds):
-        return False
-    if newer.replaces is not None and names_value(older.value, newer.replaces):
+    if older.holds and newer.replaces is not None and names_value(older.value, newer.replaces):
         return True
-    if not (older.single and newer.single):
+    if not (older.holds and newer.holds and older.single and newer.single):
         return False
     old, new = _words(older.value), _words(newer.value)
     coarser, finer = new < old, old < new  # "Germany" after "Berlin, Germany", and the other way round
@@ -317,8 +317,13 @@ def names_value(value: str, named: str) -> bool:
     return _last_word(value) == _last_word(named) or old == new
 
 
-def names_thing_owned(value: str, named: str) -> bool:
-    """Return whether words name the thing that a value is: "the car" names "a red car", "my toy car" is another.
+def names_same(value: str, named: str) -> bool:
+    """Return whether words name exactly a value: "the company car" and "a company car", but not "my car"."""
+    return _words(value) == _words(named)
+
+
+def may_name_thing(value: str, named: str) -> bool:
+    """Return whether words may name the thing that a value is: "the car" may be "a red car", "my toy car" is another.
 
     A value of several things is none of them: the end of one is not the end of the others.
     """
@@ -333,7 +338,7 @@ def fits(made: Claim, claim: Claim) -> bool:
         alike = value_shape(made.value) == value_shape(claim.value) and _are_of_one_kind(made.value, claim.value)
         return alike and _are_as_long(made.value, claim.value) and _measure_alike(made.value, claim.value)
     same = made.subject.casefold() == claim.subject.casefold()
-    return same and names_thing_owned(made.value, claim.replaces or claim.value)
+    return same and may_name_thing(made.value, claim.replaces or claim.value)
 
 
 def _measure_alike(one: str, other: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 from typing import Final, TypeAlias
 
@@ -137,3 +137,12 @@ def is_name_of(word: str, names: Collection[str]) -> bool:
     """Return whether a word is the name of one of these people, or short for it: Mel for Melanie."""
     bare = word.removesuffix("'s")
     return bare in names or (len(bare) >= 2 and any(name.startswith(bare) for name in names))
+
+
+def blank_out(text: str, spans: Sequence[Span]) -> str:
+    """Return the text with these parts replaced by spaces."""
+    kept = list(text)
+    for first, last in spans:
+        start, end = max(0, first), min(last, len(text))
+        kept[start:end] = " " * (end - start)
+    return "".join(kept)

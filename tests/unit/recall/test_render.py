@@ -194,7 +194,15 @@ def test_context_keeps_good_hits_however_many_there_are() -> None:
 
 @pytest.mark.parametrize(
     ("scores", "shown"),
-    [((0.8, 0.14), 1), ((0.8, 0.2, 0.15, 0.13), 1), ((0.8, 0.6), 2), ((0.3, 0.2, 0.15), 3), ((0.5,), 1), ((), 0)],
+    [
+        ((0.8, 0.14), 1),
+        ((0.8, 0.2, 0.15, 0.13), 1),
+        ((0.8, 0.6), 2),
+        ((0.3, 0.2, 0.15), 3),
+        ((0.5,), 1),
+        ((), 0),
+        ((0.34, 0.28, 0.21, *([0.15] * 20)), 3),
+    ],
 )
 def test_context_of_few_hits_leaves_out_what_does_not_stand_out(scores: tuple[float, ...], shown: int) -> None:
     hits = tuple(hit(n, f"fact number {n}", score) for n, score in enumerate(scores, 1))

@@ -37,6 +37,13 @@ def claims(text: str, *, role: str = "user", name: str | None = "Ana") -> tuple[
         ("My weight is 61 kg as of today.", "weight kg", "61 kg"),
         ("I've been at Lidl for two months.", "employer", "Lidl"),
         ("My standup is at 9.", "standup", "9"),
+        ("I moved to Ouagadougou.", "city", "Ouagadougou"),
+        ("I live in the village of Grimmel.", "city", "Grimmel"),
+        ("I live in a small town called Oakvale.", "city", "Oakvale"),
+        ("We just moved into a house in Zzyzx.", "city", "Zzyzx"),
+        ("i live in berlin", "city", "berlin"),
+        ("Turned 30 yesterday!", "age", "30"),
+        ("Started at Bosch this morning.", "employer", "Bosch"),
     ],
 )
 def test_attribute_with_one_value_is_found(text: str, attribute: str, value: str) -> None:
@@ -64,6 +71,25 @@ def test_attribute_with_one_value_is_found(text: str, attribute: str, value: str
 def test_attribute_with_several_values_is_found(text: str, attribute: str, value: str, holds: bool) -> None:
     (claim,) = claims(text)
     assert (claim.attribute, claim.value, claim.holds, claim.single) == (attribute, value, holds, False)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["I moved to Marketing.", "I moved to Fastmail.", "I moved to Vodafone.", "i live in fear", "i moved to sales"],
+)
+def test_name_of_something_that_is_used_is_no_home(text: str) -> None:
+    assert [claim for claim in claims(text) if claim.attribute == "city"] == []
+
+
+@pytest.mark.parametrize("text", ["I moved to Ouagadougou.", "Moved to Berlin last week.", "Sold my car yesterday."])
+def test_change_to_an_unknown_place_or_without_a_subject_hides_nothing(text: str) -> None:
+    (claim,) = claims(text)
+    assert claim.operation == "state"
+
+
+def test_occupation_and_employer_are_read_from_one_clause() -> None:
+    found = claims("My wife is a nurse at St. Mary's.")
+    assert [(claim.attribute, claim.value) for claim in found] == [("occupation", "nurse"), ("employer", "St. Mary's")]
 
 
 def test_list_of_values_makes_one_claim_each() -> None:

@@ -4,7 +4,8 @@ import time
 
 import pytest
 
-from memoranda.remember.clauses import blank_foreign, find_clauses
+from memoranda.remember.clauses import find_clauses
+from memoranda.remember.foreign import blank_foreign
 
 
 def clauses(text: str) -> list[str]:
@@ -26,6 +27,13 @@ def clauses(text: str) -> list[str]:
         "In my dream I lived in Rome.",
         "I never lived in Rome.",
         "Imagine I live in Rome.",
+        "Once the papers are signed, I live in Rome.",
+        "Should the bank agree, I live in Rome.",
+        "The day she asks me, I live in Rome.",
+        "I live in Rome, says the baby.",
+        "She goes, I live in Rome.",
+        "Yeah right, I live in Rome.",
+        "Sure, and I live in Rome.",
     ],
 )
 def test_question_condition_plan_or_other_speaker_states_nothing(text: str) -> None:
@@ -50,6 +58,20 @@ def test_pasted_text_states_nothing(text: str) -> None:
 def test_blanked_text_keeps_its_length() -> None:
     text = 'I read "I live in Rome" twice.'
     assert blank_foreign(text) == f"I read {' ' * 16} twice."
+
+
+@pytest.mark.parametrize(
+    ("text", "clause"),
+    [
+        ("Last week I moved to Rome.", "I moved to Rome"),
+        ("Since last week I am living in Rome.", "I am living in Rome"),
+        ("In 2010 I moved to Rome.", "I moved to Rome"),
+        ("On Monday I work in Rome.", "On Monday I work in Rome"),
+        ("Once I had the keys, I moved to Rome.", "I moved to Rome"),
+    ],
+)
+def test_time_before_a_clause_is_no_part_of_it_where_it_only_says_when(text: str, clause: str) -> None:
+    assert clause in clauses(text)
 
 
 def test_sentence_is_split_into_clauses() -> None:

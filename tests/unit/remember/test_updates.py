@@ -58,7 +58,7 @@ def test_change_that_names_only_values_ends_the_claim_with_that_value(manager: M
 
 
 def test_sold_thing_is_no_longer_owned(manager: MemoryManager) -> None:
-    boat = say(manager, "I bought an old boat.", 0)
+    boat = say(manager, "I bought a boat.", 0)
     bike = say(manager, "I bought a red bike.", 1)
     sold = say(manager, "I sold the boat.", 9)
     assert [ended_by(manager, each) for each in (boat, bike)] == [sold, None]

@@ -1,0 +1,134 @@
+"""Finds words that take back all that was said before them: "scratch that", "wrong window", "that was a joke". Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from memoranda.remember.base import Utterance
+from memoranda.remember.foreign import blank_foreign
+from memoranda.storage.claims import ANY_ATTRIBUTE, Claim
+from memoranda.text.sentences import Span, has_content, sentence_spans
+
+# What words of the speaker's own are called: "that", "what I just said", "my last message".
+_MESSAGE = r"(?:message|sentence|statement|remark|comment|line|one|bit|part|text|note|post|thing)s?"
+_SAID = (
+    r"(?:(?:all (?:of )?)?(?:that|this)|it all|the above|(?:everything|anything|what(?:ever)?) i (?:just )?(?:said|wrote|told you|typed|sent|mentioned)"
+    rf"|(?:my|the|that|this)(?: very)?(?: (?:last|previous|earlier|prior))?(?: (?:two|few))? {_MESSAGE}(?: (?:of mine|before|above))?)"
+)
+_DISCARD = r"(?:scratch|strike|forget|ignore|disregard|delete|erase|undo|discard|never ?mind|nvm)"
+# An order begins a clause: not "I'll never forget that", "I try to ignore it".
+_ORDERED = (
+    r"(?:^\W{0,9}|[.!?,;:–—-]\s{0,5}|\b(?:please|pls|sorry|oops|wait|no|ok|okay|oh|ah|well|actually|so|and|but|hey|just|kindly|(?:can|could) you)\s+)"
+    r"(?<!i just )(?<!to just )"
+)
+_CLAUSE_END = r"(?=\s*(?:[.,!;:)–—-]|$)|\s+(?:please|pls|sorry|thanks|i|i['’]m|we|my|it|it['’]s|he|she|because|as|since|and|wrong)\b)"
+_ELSEWHERE = r"(?:window|chat|person|thread|tab|channel|group|conversation|recipient|contact|room|screen)"
+_ANOTHER = r"(?:someone|somebody|another|a different|my|our|his|her|their|the other)"
+_AT_KEYS = r"(?:borrowed|took|grabbed|had|has|stole|was on) my (?:phone|laptop|keyboard|computer|account)"
+_FALSE = r"(?:a (?:joke|lie|prank|test)(?: message)?|made up(?! of)|nonsense|not true|untrue)"
+TAKEN_BACK: Final = re.compile(
+    rf"{_ORDERED}(?P<order>{_DISCARD} {_SAID}{_CLAUSE_END}|forget (?:that )?i (?:ever )?(?:said|told you|mentioned|wrote)\b)"
+    rf"|\b(?:that|this|what i (?:just )?said) was (?:just |only |all )?{_FALSE}"
+    r"|\b(?:that|this|what i (?:just )?said)(?:['’]s| is| was|) ?(?:not|isn['’]t|wasn['’]t) true"
+    rf"|\b(?:none|nothing) of {_SAID} (?:is|was) true|^\W{{0,9}}(?:(?:sorry|no|ok|okay)\b\W{{0,5}})?not true\b"
+    r"|\bi (?:was|am) (?:just |only )*(?:joking|kidding|lying|testing you|messing with you|pulling your leg)|\b(?:just|only) (?:kidding|joking)"
+    r"|\bi take (?:that|it|this) back(?! about)|\bi made (?:that|it|this) up"
+    # It was not for the listener, or not by the speaker.
+    rf"|(?P<elsewhere>(?:^|[.!?,;:–—-]|\b(?:sorry|oops|ups|whoops|ah|oh|no|that was|(?:sent|typed|posted|wrote) (?:\w+ )?(?:in|to) the)\b)\W{{0,5}}wrong {_ELSEWHERE}\b"
+    rf"|\b{_SAID} (?:was(?:n['’]t| not)|is(?:n['’]t| not)) (?:meant |intended )?for you\b"
+    rf"|\b{_SAID} (?:was|is) (?:meant|intended|supposed to (?:be|go)) (?:for|to) {_ANOTHER}\b"
+    rf"|\b{_SAID} (?:was|is) (?:from |by )?(?:my|our) [\w-]+(?: (?:typing|writing|texting)|,? (?:\w+ )?{_AT_KEYS})"
+    r"|\b(?:my|our) [\w-]+ (?:was typing|typed (?:that|this|it)|(?:wrote|sent) that(?: message)?)\b)"
+    r"|[.!?]\s{1,3}(?P<joke>(?:kidding|joking|april fools?['’]?s?(?: day)?)(?=\s*(?:[.,!–-]|$)))"
+    # "Never mind, I'm staying" goes on with how things are.
+    r"|(?P<goes_on>\b(?:never ?mind|false alarm|on second thoughts?|actually,? no)\b[\s,.!–-]*"
+    r"(?:(?:i|we) (?:did(?:n['’]t| not)|won['’]t|will not|am not|are not)|(?:i['’]m|we['’]re|i am|we are) (?:not|staying|keeping|sticking|still)\b"
+    r"|it['’]s not))",
+    re.I,
+)
+"""Takes back what the speaker said before: in the same message, or else in the one before it."""
+_DOUBT = r"(?:no+|nope|nah|wait|hold on|actually|not really)"
+_AROUND = r"(?:ha(?:ha)+h?|lol|oh|ok|okay|well|sorry|hey|gotcha|got you|of course|obviously|just|only|all|please)"
+CHANGE_TAKEN_BACK: Final = re.compile(
+    rf"\W*(?:(?:{_DOUBT}|{_AROUND})\b\W*)*(?:"
+    r"april fools?(?:['’]s?)?(?: day)?|not true|i (?:lied|never did)|i (?:made (?:it|that) up|take (?:it|that) back)|never ?mind|nvm|forget it"
+    r"|(?:messing|fooling|joking|kidding|teasing|playing|pulling|winding)\b(?: (?:with|around|you|your|leg|up))*"
+    r"|(?:it|that|this)(?:['’]s| is| was)(?: (?:all|just|only))* (?:a (?:joke|lie|prank)|not true|untrue|false|wrong|nonsense|made up)"
+    r"|(?:it|that|this) (?:isn['’]t|wasn['’]t) true"
+    r"|(?:the|my) (?:first|original|old|previous) (?:one|value|answer|date|day|time|year|number|version)?(?: i (?:said|gave|wrote))? ?(?:was|is) (?:right|correct)(?: after all)?"
+    r"|(?:i was|i had it|it was) (?:right|correct) (?:the first time|before|at first|to begin with)|what i said (?:first|before|originally) (?:was|is) (?:right|correct)"
+    # After a mere "no" these may answer a question.
+    r"|(?:wait|hold on|actually|not really|nah)\b\W*(?:no\b\W*)?(?:(?:i|we) (?:didn['’]t|did not|haven['’]t|have not)"
+    r"|(?:i['’]m|i am|we['’]re|we are) (?:not|still (?:in|at) (?-i:[A-Z])\w+)|(?:i|we) still (?:live|work) (?:in|at) (?-i:[A-Z])\w+)"
+    rf")(?:\W+(?:{_AROUND}|i (?:lied|made (?:it|that) up|was (?:just |only )?(?:joking|kidding)|didn['’]t))\b)*\W*",
+    re.I,
+)
+"""A whole message that can only take back a change, in the message before it: "No wait, I didn't"."""
+# "Just kidding about the film" takes back nothing about the speaker.
+_GOES_ON: Final = re.compile(r"\s+(?:about|on|regarding|with|for|of|in|at)\b", re.I)
+_ABOUT_SELF: Final = re.compile(r"\b(?:i|i['’]\w+|we|we['’]\w+|my|our|it|it['’]s|there)\b", re.I)
+# "Never mind, I'm keeping the car": what it names says which change is taken back.
+_STILL_SO: Final = re.compile(
+    r"\b(?:still|stay|staying|keep|keeping|stick|sticking)\b(?: (?:live|living|work|working|in|at|with|to|on))*"
+    r" (?P<named>(?-i:[A-Z])[\w'’-]*(?: (?-i:[A-Z])[\w'’-]*)*|(?:the|my|our) [^.,!?;\n]+)",
+    re.I,
+)
+
+
+def take_back(claims: list[Claim], utterance: Utterance | None) -> Iterator[Claim]:
+    """Yield the claims without those that the same text takes back, and that it takes back what was said before it.
+
+    Without an utterance, nobody speaks who could take something back.
+    """
+    if utterance is None:
+        yield from claims
+        return
+    text = blank_foreign(utterance.text)
+    found = TAKEN_BACK.search(text)
+    if found is not None and _is_asked(text, found.start()):
+        found = None  # "That was a joke, right?"
+    if found is None:
+        yield from claims
+        if CHANGE_TAKEN_BACK.fullmatch(text):
+            yield _retraction(utterance, (0, len(text)), only_change=True)
+        return
+    start, end = utterance.span[0] + found.start(), utterance.span[0] + found.end()
+    if not _is_about_speaker(found) and not any(claim.span[0] >= end for claim in claims):
+        yield from claims
+        return
+    yield from (claim for claim in claims if claim.span[1] > start)
+    if not has_content(utterance.text[: found.start()], ()) or not any(claim.span[1] <= start for claim in claims):
+        yield _retraction(utterance, found.span())
+
+
+def _is_about_speaker(found: re.Match[str]) -> bool:
+    """Return whether words take back what their speaker said: not "just kidding about the film"."""
+    after = found.string[found.end() :]
+    if found["goes_on"] or _GOES_ON.match(after):
+        return found["goes_on"] is not None
+    is_complete = found["order"] or found["elsewhere"] or found["joke"] or not has_content(after, ())
+    return bool(is_complete) or _ABOUT_SELF.search(after) is not None
+
+
+def _is_asked(text: str, position: int) -> bool:
+    return any(text[first:end].endswith("?") for first, end in sentence_spans(text) if first <= position < end)
+
+
+def _retraction(utterance: Utterance, span: Span, *, only_change: bool = False) -> Claim:
+    offset, said_at = utterance.span[0], utterance.said_at
+    still = _STILL_SO.search(utterance.text, span[0])
+    return Claim(
+        utterance.speaker,
+        ANY_ATTRIBUTE,
+        utterance.text[slice(*span)],
+        (offset + span[0], offset + span[1]),
+        said_at,
+        said_at,
+        holds=False,
+        single=only_change,
+        trust=utterance.role,
+        operation="retract",
+        replaces=still and still["named"],
+    )

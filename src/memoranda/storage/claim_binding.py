@@ -1,0 +1,197 @@
+"""Finds the stored claim that a change is about which names only a value: "I sold the boat", "correction: 1985"."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from typing import Final
+
+from memoranda.storage.base import Transaction
+from memoranda.storage.changes import StoredMessage
+from memoranda.storage.claims import (
+    ANY_ATTRIBUTE,
+    CLAIMS,
+    Claim,
+    StoredClaim,
+    claims_in,
+    claims_in_slots,
+    claims_of_memories,
+    fold,
+    has_shape,
+    owner_of,
+    value_shape,
+    write_notes,
+)
+from memoranda.storage.message_log import read_last_messages
+from memoranda.storage.read import ids_of_message, latest_ids
+from memoranda.storage.supersession import denies_answer, fits, fold_value, names_same, names_value
+from memoranda.text.places import looks_like_place
+from memoranda.text.sentences import blank_out
+from memoranda.types import Memory
+
+_LATEST: Final = 4
+"""How many memories back somebody may take back what they said."""
+_TAKEN_BACK_WITHIN: Final = timedelta(days=1)
+_MEASURES: Final = frozenset(("day", "time", "money"))
+
+
+def bind_claims(tx: Transaction, memory: Memory, related: Sequence[int]) -> Memory:
+    """Give a change that names only values the attribute of the claim that it changes.
+
+    "I sold the boat" is about the claim with the boat, and "correction: 1985" about the latest year. What no stored
+    claim fits keeps no attribute, and so changes nothing.
+    """
+    claims = claims_in(memory.notes)
+    if all(_is_bound(claim) for claim in claims):
+        return memory
+    bound = [
+        each
+        for claim in claims
+        for each in ([claim] if _is_bound(claim) else _bind(claim, _find_meant(tx, memory, claim, related)))
+    ]
+    notes = {**memory.notes, CLAIMS: [claim.to_json() for claim in bound]}
+    write_notes(tx, memory.id, notes)
+    return replace(memory, notes=notes)
+
+
+def _find_meant(tx: Transaction, memory: Memory, claim: Claim, related: Sequence[int]) -> list[StoredClaim]:
+    """Return the claims that a change which names no slot may be about.
+
+    "Correction: 1985" and "scratch that" are about what the speaker said just before, whatever else is known.
+    """
+    if claim.operation in ("retract", "correct") and claim.replaces is None:
+        found = find_said_before(tx, memory, claim)
+    elif claim.operation == "retract":
+        found = latest_ids(tx, owner_of(memory), _LATEST)
+    else:
+        found = list(related)
+    meant = [stored for stored in claims_of_memories(tx, owner_of(memory), found) if stored.memory.id != memory.id]
+    if claim.operation == "correct" and claim.single:  # "Turin was right" after all, as it was said before
+        return [stored for stored in meant if _was_said(claim.value, claims_in_slots(tx, [stored.slot]))]
+    return meant
+
+
+def _was_said(value: str, stored: Iterable[StoredClaim]) -> bool:
+    return any(fold_value(each.as_made().value) == fold_value(value) for each in stored)
+
+
+def takes_back_words(claim: Claim) -> bool:
+    """Return whether a claim takes back words in which no claim was found: they are only linked."""
+    return claim.operation == "retract" and not _is_bound(claim) and claim.replaces is None and not claim.single
+
+
+def find_said_before(tx: Transaction, memory: Memory, claim: Claim) -> list[int]:
+    """Return the memories of the speaker's last words before these; none where these are about others' words since."""
+    owner = owner_of(memory)
+    if memory.message_id is None:
+        return [each for each in latest_ids(tx, owner, 2) if each != memory.id][:1]
+    answers: list[str] = []
+    for message in read_last_messages(tx, owner, _LATEST, memory.message_id):
+        if (message.speaker or message.role) == memory.speaker:
+            if claim.operation == "retract" and not _may_take_back(claim, message, answers):
+                return []
+            return ids_of_message(tx, owner, message.message_id)
+        answers.append(message.content or "")
+        if claim.operation == "correct" and has_shape(message.content or "", value_shape(claim.value)):
+            return []
+    return []
+
+
+def _may_take_back(claim: Claim, message: StoredMessage, answers: Sequence[str]) -> bool:
+    """Return whether words take back what a message said, and not a question in it or what others answered."""
+    if claim.said_at - message.said_at > _TAKEN_BACK_WITHIN or denies_answer(claim.value, answers, message.content):
+        return False
+    return "?" not in (message.content or "") or not claim.value.casefold().endswith(("that", "this", "mind", "nvm"))
+
+
+def _is_bound(claim: Claim) -> bool:
+    """Return whether it is known which slot a claim is about."""
+    return claim.attribute != ANY_ATTRIBUTE and not names_thing(claim)
+
+
+def _bind(claim: Claim, known: Sequence[StoredClaim]) -> list[Claim]:
+    """Return the claim in the slot of the stored claim that it is about; as it is, when there is none."""
+    if claim.operation == "retract":
+        return _bind_retraction(claim, known)
+    if claim.attribute != ANY_ATTRIBUTE:
+        return [_bind_noun(claim, known)]
+    if claim.operation == "correct" and claim.replaces is None:
+        known = [stored for stored in known if _is_only_value(stored)]
+    fitting = [made for stored in known if fits(made := stored.as_made(), claim)]
+    if not fitting:
+        return [claim]
+    named = claim.replaces or claim.value
+    older = max(fitting, key=lambda each: (names_same(each.value, named), each.said_at))
+    bound = replace(claim, subject=older.subject, attribute=older.attribute, single=older.single)
+    if claim.operation == "correct" and claim.replaces is None:
+        return [bound]
+    if not names_same(older.value, named):  # "my car" may be another one than "a company car": it is only linked
+        return [replace(bound, operation="state", replaces=older.value)]
+    return [bound if claim.holds else replace(bound, value=older.value)]
+
+
+def _is_only_value(stored: StoredClaim) -> bool:
+    """Return whether the words around a claim hold no other value of its shape, which could be meant as well."""
+    memory, claim = stored.memory, stored.as_made()
+    start = memory.evidence[0] if memory.evidence else 0
+    around = blank_out(memory.content, [(claim.span[0] - start, claim.span[1] - start)])
+    return not has_shape(around, value_shape(claim.value))
+
+
+def _bind_retraction(claim: Claim, known: Sequence[StoredClaim]) -> list[Claim]:
+    """Return one retraction for each claim of the memory that the speaker made last, if that was not long ago."""
+    own = [stored for stored in known if stored.as_made().said_at <= claim.said_at and _is_about(stored, claim.subject)]
+    if claim.replaces is not None:
+        own = [stored for stored in own if _may_have_replaced(stored.as_made(), claim.replaces, known)]
+    if not own:
+        return [claim]
+    last = max(own, key=lambda stored: (stored.as_made().said_at, stored.memory.id)).memory.id
+    made = [stored.as_made() for stored in own if stored.memory.id == last]
+    # A retraction that is `single` fits only a change: "No wait, I didn't" does not take back "I like jazz".
+    unfit = ("retract", "state", "event") if claim.single else ("retract",)
+    recent = [
+        each for each in made if claim.said_at - each.said_at <= _TAKEN_BACK_WITHIN and each.operation not in unfit
+    ]
+    return [
+        replace(
+            claim, subject=each.subject, attribute=each.attribute, value=each.value, single=each.single, replaces=None
+        )
+        for each in recent
+    ] or [claim]
+
+
+def _may_have_replaced(change: Claim, named: str, known: Sequence[StoredClaim]) -> bool:
+    """Return whether a change is one of what words name that take it back: "I'm still in Oslo" is about the city."""
+    slot = fold(change.subject), change.attribute
+    values = [made.value for stored in known if (fold((made := stored.as_made()).subject), made.attribute) == slot]
+    if any(names_value(value, named) for value in values):
+        return True
+    return change.attribute == ("city" if looks_like_place(named) else "employer") and named[:1].isupper()
+
+
+def _is_about(stored: StoredClaim, speaker: str) -> bool:
+    subject, name = fold(stored.as_made().subject), fold(speaker)
+    return subject == name or subject.startswith(f"{name}'s ")
+
+
+def names_thing(claim: Claim) -> bool:
+    """Return whether a change is about a thing that a longer name may have named before: "the meeting"."""
+    return (
+        claim.operation == "update"
+        and claim.attribute.rpartition(" ")[2] in _MEASURES
+        and claim.attribute.count(" ") == 1
+    )
+
+
+def _bind_noun(claim: Claim, known: Sequence[StoredClaim]) -> Claim:
+    """Return a change of "the meeting" as one of "the team meeting", where that is the only one that is known.
+
+    It is only linked then, since there may be another that nobody spoke of.
+    """
+    same = [made for stored in known if fold((made := stored.as_made()).subject) == fold(claim.subject)]
+    attributes = {made.attribute for made in same if made.single}
+    longer = {each for each in attributes if each.endswith(f" {claim.attribute}")}
+    if claim.attribute in attributes or len(longer) != 1:
+        return claim
+    return replace(claim, attribute=longer.pop(), operation="state")
