@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from memoranda.errors import Conflict, Incompatible, InvalidInput, NotFound, Unavailable
-from memoranda.files import atomic_replace, fsync_file, refuse_database, temporary_file
+from memoranda.files import atomic_replace, fsync_file, is_file, refuse_database, temporary_file
 from memoranda.results.transfer import Backup
 from memoranda.security.encryption import EncryptionKey, random_key
 from memoranda.storage.base import key_file
@@ -58,11 +58,12 @@ def back_up(
         force: Whether a file of this name is replaced.
         progress: Called with (done, total).
     """
-    if target.exists() and not force:
-        raise Conflict(f"{target} exists: choose another name, or replace it with force (on the command line, --force)")
     if key is not None and target.suffix == SUFFIX:
         raise InvalidInput(f"an encrypted backup cannot be compressed: name it without {SUFFIX}")
     with translate_driver_errors(str(target)):
+        if target.exists() and not force:
+            advice = "choose another name, or replace it with force (on the command line, --force)"
+            raise Conflict(f"{target} exists: {advice}")
         refuse_database(target, backups=False)
         target.parent.mkdir(parents=True, exist_ok=True)
         with atomic_replace(target, database=True) as temporary:
@@ -120,7 +121,7 @@ def inspect(backup: Path, key: EncryptionKey | None = None, plain: Path | None =
 
 
 def _require_file(backup: Path) -> None:
-    if not backup.is_file():
+    if not is_file(backup):
         raise NotFound(f"no backup {backup}")
 
 
