@@ -1,7 +1,8 @@
 """Calls that are interrupted by Ctrl-C: later ones work, nothing acknowledged is lost, and no wait is without a bound.
 
 Two ways in turn. `KeyboardInterrupt` before any two statements of the code that shares commits; and in any call that
-writes, first at any moment at which Python looks for signals, whatever code runs then, and again shortly after.
+writes, or reads and writes in the background, first at any moment at which Python looks for signals, whatever code runs
+then, and again shortly after.
 """
 
 from __future__ import annotations
@@ -38,6 +39,14 @@ _LOOKS_FOR_SIGNALS: Final = frozenset(
 )
 """After these instructions, and only then, Python runs the handlers of signals."""
 _LOCKS: Final = ("threading.py", "queue.py", "file_lock.py")
+READS: Final[dict[str, Callable[[MemoryManager], object]]] = {
+    "recall": lambda manager: manager.recall("after", user="other"),
+    "context": lambda manager: manager.context("after", user="other"),
+    "replay": lambda manager: manager.replay(manager.recall("after", user="other").id, user="other"),
+    "check": lambda manager: manager.check(),
+    "stats": lambda manager: manager.get_stats(),
+}
+"""Calls that change no memory. Recalls are written in the background."""
 _KINDS: Final = tuple(kind for kind in KINDS if KINDS[kind].shared)
 
 
@@ -60,15 +69,18 @@ def interrupt_calls(folder: Path, plan: Plan, numbers: range, violations: list[s
     planner = Planner(rng, "ana", {}, f"i{numbers.start}", _KINDS)
     for number in numbers:
         state = planner.state = observe(writer)
-        operation = planner.next()
-        moments = draw_moments(rng)
-        finished = moments.interrupt(partial(perform, writer, operation))
+        operation = planner.next() if rng.random() < 0.7 else None
+        moments, read = draw_moments(rng), rng.choice(sorted(READS))
+        call = partial(READS[read], manager) if operation is None else partial(perform, writer, operation)
+        finished = moments.interrupt(call)
         came += len(moments.came)
-        case = f"interrupt {number} of {operation.kind} at {moments.came}"
+        case = f"interrupt {number} of {read if operation is None else operation.kind} at {moments.came}"
         if not _can_go_on(writer, case, violations):
             return came  # without `close`, which would wait too
         found = observe(writer)
-        if found != operation.apply(state) and (finished or not operation.can_lead(state, found)):
+        if operation is None:
+            violations += [f"{case}: it changed something"] * (found != state)
+        elif found != operation.apply(state) and (finished or not operation.can_lead(state, found)):
             violations.append(f"{case}: acknowledged and not there, or done in part")
     violations += [f"after {numbers}: {problem}" for problem in find_problems(writer)]
     manager.close()
