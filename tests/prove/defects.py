@@ -99,6 +99,8 @@ DEFECTS: Final = (
     Defect("readers wait on a condition", "interrupts", _CONNECTIONS,
            "            poolclass=HandlePool,\n",
            '            poolclass=__import__("sqlalchemy.pool").pool.QueuePool,\n'),
+    Defect("recalls wait on an event of Python", "interrupts", "recall/ledger.py",
+           "self._hurry = Flag()", "self._hurry = threading.Event()"),
     Defect("log without its database opens as new", "damage", _CONNECTIONS,
            "    if _size(log):\n", "    if False:\n"),
     Defect("file not compacted after a forget", "canaries", "storage/sqlite/store.py",
