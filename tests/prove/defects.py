@@ -62,7 +62,7 @@ DEFECTS: Final = (
            "            overwrite_failed_commit(driver_of(self._writer_connection()))\n",
            "            self._writer_connection()\n"),
     Defect("writer that gave up is written all the same", "pauses", _COMMITS,
-           "if waited > _MAX_WAIT and ticket.begin():", "if waited > _MAX_WAIT:"),
+           "return self._begun.acquire(blocking=False)", "return self._begun.acquire(blocking=False) or True"),
     Defect("a writer waits without end", "pauses", _COMMITS,
            "if waited > _MAX_WAIT and ticket.begin():", "if waited > 60 * _MAX_WAIT and ticket.begin():"),
     Defect("holder of a lease not checked", "pauses", "storage/meta.py",
