@@ -14,9 +14,14 @@ from pathlib import Path
 import pytest
 
 from memoranda import Incompatible, MemorandaError, MemoryManager, Unavailable
+from memoranda.security.encryption import make_key
+from memoranda.settings import MemoryConfig
+from memoranda.storage.sqlite.conversion import convert
 from memoranda.storage.sqlite.store import open_sqlite
 from memoranda.testing.differential import StoreOperations
 from memoranda.testing.fakes import HashEmbedder
+from memoranda.transfer.chats import read_chatgpt_export
+from memoranda.transfer.export import restore
 from memoranda.types import Scope
 from tests.driver import sqlite3
 
@@ -306,3 +311,30 @@ def test_store_in_read_only_folder_refuses_writes_and_is_unchanged(intact: Path,
     assert kind == "Unavailable"
     assert "choose another path" in message
     assert path.read_bytes() == before
+
+
+def test_file_in_a_folder_that_may_not_be_entered_is_a_typed_error(
+    intact: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    locked, config, stat = tmp_path / "locked", MemoryConfig(db_url=f"sqlite:///{tmp_path}/new.db"), Path.stat
+
+    def refuse(path: Path, **options: bool) -> os.stat_result:
+        if path.is_relative_to(locked):
+            raise PermissionError(13, "Permission denied", str(path))
+        return stat(path, **options)
+
+    monkeypatch.setattr(Path, "stat", refuse)
+    with MemoryManager(db_url=f"sqlite:///{intact}", embedder=HashEmbedder(16)) as manager:
+        for call in (
+            lambda: manager.import_jsonl(locked / "a.jsonl"),
+            lambda: manager.import_files(locked),
+            lambda: manager.archive_to(locked / "a.jsonl.zst"),
+            lambda: manager.backup(locked / "a.db"),
+            lambda: manager.export_jsonl(locked / "a.jsonl"),
+            lambda: manager.add_knowledge(locked / "a.md"),
+            lambda: restore(locked / "a.db", config),
+            lambda: convert(locked / "a.db", None, make_key("3f" * 32)),
+            lambda: read_chatgpt_export(locked / "a.zip"),
+        ):
+            with pytest.raises(MemorandaError, match="locked"):
+                call()

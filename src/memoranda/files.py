@@ -97,6 +97,12 @@ def translate_file_errors(path: Path) -> Iterator[None]:
         raise FileFailed(f"{path} is too large for the memory there is: split it up") from error
 
 
+def is_file(path: Path) -> bool:
+    """Return whether a caller named an ordinary file; our own error where the system does not let us look."""
+    with translate_file_errors(path):
+        return path.is_file()
+
+
 def read_text_file(path: Path) -> str:
     """Return the text of a file that a caller named. Something that is no ordinary file may never end."""
     with translate_file_errors(path):

@@ -1,7 +1,8 @@
 """Calls that are interrupted by Ctrl-C: later ones work, nothing acknowledged is lost, and no wait is without a bound.
 
 Two ways in turn. `KeyboardInterrupt` before any two statements of the code that shares commits; and in any call that
-writes, first at any moment at which Python looks for signals, whatever code runs then, and again shortly after.
+writes, or reads and writes in the background, first at any moment at which Python looks for signals, whatever code runs
+then, and again shortly after.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
@@ -23,6 +24,7 @@ from typing import Any, Final
 from unittest import mock
 
 from memoranda import MemoryManager
+from memoranda.errors import Unavailable
 from memoranda.storage import group_commit
 from memoranda.storage.sqlite import store
 from memoranda.testing.fakes import HashEmbedder
@@ -38,6 +40,14 @@ _LOOKS_FOR_SIGNALS: Final = frozenset(
 )
 """After these instructions, and only then, Python runs the handlers of signals."""
 _LOCKS: Final = ("threading.py", "queue.py", "file_lock.py")
+READS: Final[dict[str, Callable[[MemoryManager], object]]] = {
+    "recall": lambda manager: manager.recall("after", user="other"),
+    "context": lambda manager: manager.context("after", user="other"),
+    "replay": lambda manager: manager.replay(manager.recall("after", user="other").id, user="other"),
+    "check": lambda manager: manager.check(),
+    "stats": lambda manager: manager.get_stats(),
+}
+"""Calls that change no memory. Recalls are written in the background; `replay` waits for that, and is called most."""
 _KINDS: Final = tuple(kind for kind in KINDS if KINDS[kind].shared)
 
 
@@ -60,19 +70,48 @@ def interrupt_calls(folder: Path, plan: Plan, numbers: range, violations: list[s
     planner = Planner(rng, "ana", {}, f"i{numbers.start}", _KINDS)
     for number in numbers:
         state = planner.state = observe(writer)
-        operation = planner.next()
-        moments = draw_moments(rng)
-        finished = moments.interrupt(partial(perform, writer, operation))
+        operation = planner.next() if rng.random() < 0.6 else None
+        moments, read = draw_moments(rng, 0.3 if operation else 0.6), rng.choice([*READS, "replay", "replay"])
+        call = partial(READS[read], manager) if operation is None else partial(perform, writer, operation)
+        with _watched() as hangs:
+            finished = moments.interrupt(call)
         came += len(moments.came)
-        case = f"interrupt {number} of {operation.kind} at {moments.came}"
+        case = f"interrupt {number} of {read if operation is None else operation.kind} at {moments.came}"
+        if hangs:
+            violations.append(f"{case}: it did not end within {WAIT_SECONDS:g} s, after an earlier interrupt")
+            return came
         if not _can_go_on(writer, case, violations):
             return came  # without `close`, which would wait too
         found = observe(writer)
-        if found != operation.apply(state) and (finished or not operation.can_lead(state, found)):
+        if operation is None:
+            violations += [f"{case}: it changed something"] * (found != state)
+        elif found != operation.apply(state) and (finished or not operation.can_lead(state, found)):
             violations.append(f"{case}: acknowledged and not there, or done in part")
-    violations += [f"after {numbers}: {problem}" for problem in find_problems(writer)]
-    manager.close()
+    with suppress(KeyboardInterrupt), _watched() as hangs:
+        violations += [f"after {numbers}: {problem}" for problem in find_problems(writer)]
+        manager.close()
+    violations += [f"after {numbers}: close did not end within {WAIT_SECONDS:g} s"] * len(hangs)
     return came
+
+
+@contextmanager
+def _watched() -> Iterator[list[str]]:
+    """Interrupt the block for good when it does not end; then the list has an entry."""
+    hangs: list[str] = []
+
+    def end(_: int, __: FrameType | None) -> None:
+        hangs.append("hangs")
+        raise KeyboardInterrupt
+
+    before, main = signal.signal(signal.SIGUSR1, end), threading.main_thread()
+    timer = threading.Timer(WAIT_SECONDS, lambda: signal.pthread_kill(main.ident or 0, signal.SIGUSR1))
+    timer.start()
+    try:
+        yield hangs
+    finally:
+        timer.cancel()
+        timer.join()
+        signal.signal(signal.SIGUSR1, before)
 
 
 def _can_go_on(writer: Writer, case: str, violations: list[str]) -> bool:
@@ -88,10 +127,10 @@ def _can_go_on(writer: Writer, case: str, violations: list[str]) -> bool:
     return True
 
 
-def draw_moments(rng: Random) -> Moments:
+def draw_moments(rng: Random, in_locks: float = 0.3) -> Moments:
     """Return two moments: anywhere in the call, or inside Python's own locks, which most moments miss."""
     again = rng.choice([0.0, rng.uniform(1e-6, 2e-3)])
-    if rng.random() < 0.3:
+    if rng.random() < in_locks:
         return Moments(rng.randint(1, 12), again, _LOCKS)
     return Moments(int(10 ** rng.uniform(0, 4)), again)
 
@@ -117,6 +156,10 @@ class Moments:
             call()
         except KeyboardInterrupt:
             return False
+        except Unavailable:
+            if not self.came:
+                raise
+            return False  # it came in a function that SQLite calls, which only says that the function failed
         finally:
             sys.settrace(None)
             signal.setitimer(signal.ITIMER_REAL, 0)

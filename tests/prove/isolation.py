@@ -27,7 +27,7 @@ from memoranda.testing.fakes import CONFUSABLE_NAMES, HashEmbedder
 from memoranda.testing.values import CONFUSABLE
 from tests.mcp import test_tenants as mcp_tenants
 from tests.mcp.http_server import NEWEST, open_mcp_server
-from tests.prove.people import CANARY, People, make_people, read_archive, show
+from tests.prove.people import CANARY, People, is_second_line, make_people, read_archive, show
 from tests.prove.regime import Plan, Result, result
 from tests.server import test_tenants as rest_tenants
 from tests.server.in_process import InProcessServer, open_server
@@ -326,6 +326,8 @@ def ask(name: str, mine: Owner, other: Owner, rng: random.Random, folder: Path) 
     try:
         answer = show(QUERIES[name](Asking(mine.manager, other, rng, folder)))
     except MemorandaError as error:
+        if is_second_line(error):
+            return f"{name} of {mine.canary} read a foreign row: {error}"
         answer = str(error)
     except Exception as error:  # noqa: BLE001 - an untyped error is a violation
         return f"{name} raised {error!r}"

@@ -13,6 +13,7 @@ from copy import copy
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar
 
 from memoranda.errors import Closed
+from memoranda.uninterrupted import Flag
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -122,7 +123,7 @@ class Threads:
             for lane, count in (("store", 8), ("model", 4), ("background", 2))
         }
         self._tenant = ""
-        self._ended = threading.Event()
+        self._ended = Flag()
 
     def for_tenant(self, tenant: str) -> Threads:
         """Return the same threads for another tenant."""

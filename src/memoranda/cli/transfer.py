@@ -13,6 +13,7 @@ from memoranda.cli.options import DATABASE, WHOLE_TENANT, WRITE, CommandOptions,
 from memoranda.cli.output import make_group, message, print_result, problem_list, progress_bar
 from memoranda.display import plural
 from memoranda.errors import Incompatible, NotFound
+from memoranda.files import is_file
 from memoranda.records import Record
 from memoranda.types import Progress
 from memoranda.validation import check_days
@@ -211,7 +212,7 @@ def restore(
     from memoranda.transfer.export import restore as restore_backup
 
     key = find_key(key_file, key_variable, key_command)
-    if path.is_file() and is_archive(path):
+    if is_file(path) and is_archive(path):
         with options.open_manager(create=True) as manager, progress_bar("Restoring", options.as_json) as progress:
             loaded, summary = _import_jsonl(manager, path, False, key, progress)
         print_result(loaded, options.as_json, message(summary.replace("imported", "restored")))
@@ -269,7 +270,7 @@ def _count(memories: int) -> str:
 def _read_chats(path: Path, vendor: ChatVendor) -> list[ImportedConversation]:
     from memoranda.transfer.chats import read_chatgpt_export, read_claude_export
 
-    if not path.is_file():
+    if not is_file(path):
         raise NotFound(f"no file {path}")
     if vendor is ChatVendor.CLAUDE:
         return read_claude_export(path)

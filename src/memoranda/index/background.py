@@ -7,7 +7,9 @@ from collections import deque
 from collections.abc import Callable, Hashable
 from typing import Final
 
+from memoranda import uninterrupted
 from memoranda.errors import MemorandaError
+from memoranda.uninterrupted import Flag
 
 _MAX_STOP_SECONDS: Final = 5.0
 _PAUSE: Final = 0.001
@@ -23,7 +25,7 @@ class BackgroundSteps:
         self._lock = threading.Lock()
         self._queue: deque[tuple[Hashable, Callable[[], bool]]] = deque()
         self._thread: threading.Thread | None = None
-        self._stopped = threading.Event()
+        self._stopped = Flag()
 
     def add(self, key: Hashable, step: Callable[[], bool]) -> None:
         """Call `step` until it returns False, unless a task with this key is waiting already."""
@@ -31,14 +33,14 @@ class BackgroundSteps:
             if self._stopped.is_set() or any(key == queued for queued, _ in self._queue):
                 return
             self._queue.append((key, step))
-            if self._thread is None:
+            if self._thread is None or not self._thread.is_alive():
                 self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
-                self._thread.start()
+                uninterrupted.start(self._thread)
 
     def wait(self, seconds: float | None = None) -> None:
         """Wait until all tasks are done."""
         thread = self._thread
-        if thread is not None:
+        if thread is not None and thread.is_alive():
             thread.join(seconds)
 
     def stop(self) -> None:

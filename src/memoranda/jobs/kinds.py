@@ -10,6 +10,7 @@ from sqlalchemy import func, select
 
 from memoranda.display import plural
 from memoranda.errors import InvalidInput, NotFound
+from memoranda.files import is_file
 from memoranda.manager.manager import MemoryManager
 from memoranda.storage.base import PartitionKey
 from memoranda.storage.jobs import NewJob
@@ -85,7 +86,7 @@ def _upkeep(manager: MemoryManager, payload: dict[str, Any]) -> str:
 
 def _plan_import(manager: MemoryManager, files: Sequence[str]) -> list[NewJob]:
     found = [Path(file).absolute() for file in files]
-    if missing := [file for file in found if not file.is_file()]:
+    if missing := [file for file in found if not is_file(file)]:
         raise NotFound(f"there is no file {missing[0]}")
     return [NewJob("import", {"tenant": manager._tenant, "file": str(file)}) for file in found]
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
+from memoranda import uninterrupted
 from memoranda.embedding.base import Embedder
 from memoranda.errors import Conflict, MemorandaError, MissingExtra, Unavailable
 from memoranda.jobs.kinds import KINDS, plan
@@ -23,6 +24,7 @@ from memoranda.storage.base import OwnedWork, Store
 from memoranda.storage.jobs import Job
 from memoranda.storage.rows import to_micros
 from memoranda.types import utc_now
+from memoranda.uninterrupted import Flag
 
 _LOGGER: Final = logging.getLogger("memoranda")
 _POLL_SECONDS: Final = 0.5
@@ -82,7 +84,7 @@ def _do(manager: MemoryManager, store: Store, job: Job, holder: str) -> bool:
 @contextmanager
 def _renewing(store: Store, job: Job, holder: str) -> Iterator[None]:
     """Keep the claim while the piece is done."""
-    ended = threading.Event()
+    ended = Flag()
 
     def renew() -> None:
         while not ended.wait(queue.LEASE_SECONDS / 4):
@@ -92,12 +94,13 @@ def _renewing(store: Store, job: Job, holder: str) -> Iterator[None]:
                 _LOGGER.warning("the claim on job %s was not renewed: %s", job.id, error)
 
     thread = threading.Thread(target=renew, daemon=True)
-    thread.start()
+    uninterrupted.start(thread)
     try:
         yield
     finally:
         ended.set()
-        thread.join()
+        if thread.is_alive():
+            thread.join()
 
 
 def run_local(config: MemoryConfig, workers: int = 1) -> int:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from memoranda.errors import Conflict, InvalidInput, InvalidType, NotFound, Unavailable
+from memoranda.files import is_file, translate_file_errors
 from memoranda.remember.quarantine import screen
 from memoranda.results.workflows import Document, Knowledge, KnowledgeReport, KnowledgeSource
 from memoranda.storage.changes import Change, Edit, NewMemory, Remove
@@ -199,17 +200,17 @@ def _parse_item(item: object, source: str | None, version: str | None, metadata:
         raise InvalidType(f"knowledge must be a text, a Path or a Document, not {type(item).__name__}")
 
 
-def _find_files(path: Path) -> Iterator[tuple[Path, str]]:
-    if path.is_dir():
-        try:
-            files = sorted(file for file in path.rglob("*") if file.suffix.lower() in _SUFFIXES and file.is_file())
-        except OSError as error:
-            raise Unavailable(f"{path} cannot be read: {error.strerror or error}") from error
-        yield from ((file, file.relative_to(path).as_posix()) for file in files)
-    elif path.is_file():
-        yield path, path.name
-    else:
-        raise NotFound(f"there is no file or folder {path}")
+def _find_files(path: Path) -> list[tuple[Path, str]]:
+    """Return a file, or the texts in a folder, with their names. A link out of the folder is not followed."""
+    with translate_file_errors(path):
+        if path.is_dir():
+            inside = path.resolve()
+            found = sorted(file for file in path.rglob("*") if file.suffix.lower() in _SUFFIXES and file.is_file())
+            files = [file for file in found if file.resolve().is_relative_to(inside)]
+            return [(file, file.relative_to(path).as_posix()) for file in files]
+    if is_file(path):
+        return [(path, path.name)]
+    raise NotFound(f"there is no file or folder {path}")
 
 
 def _read_text(path: Path) -> str:

@@ -19,7 +19,7 @@ _MAX_TRIES: Final = 2_000
 _OPENING: Final = re.compile(r"[\[{]")
 _BEGINS_JSON: Final = re.compile(r"\[\s*(?:\{|$)|\{\s*(?:\"|$)")
 """The beginning of a list of objects or of an object, which may be cut off."""
-_CODE_BLOCK = re.compile(r"```(?:json)?\s*(.*?)```", re.DOTALL)
+_CODE_BLOCK = re.compile(r"```(?:json)?\s*+(.*?)```", re.DOTALL)
 # The prompt comes first and unchanged, so that a model can reuse its cached reading of it.
 _REPAIR = """{prompt}
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
+from memoranda import uninterrupted
 from memoranda.errors import Closed, InvalidInput, InvalidType, MemorandaError
 from memoranda.llm.base import LLM, MeteredLLM
 from memoranda.maintenance.base import DEFAULT_POLICIES, POLICIES, UpkeepSettings
@@ -16,6 +17,7 @@ from memoranda.maintenance.upkeep_store import UpkeepStore
 from memoranda.results.maintenance import PolicyName, UpkeepReport
 from memoranda.storage.base import ScrubState, ScrubStore
 from memoranda.types import Clock, Progress, Scope
+from memoranda.uninterrupted import Flag
 from memoranda.validation import check_component, shown
 
 if TYPE_CHECKING:
@@ -186,28 +188,28 @@ class Schedule:
         """The problems of the latest run, one sentence each."""
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
-        self._stopped = threading.Event()
+        self._stopped = Flag()
 
     def start(self, seconds: float, function: Callable[[], tuple[str, ...]]) -> None:
         """Start the thread; its first call comes after `seconds`. A running schedule is stopped first."""
         self.stop()
         with self._lock:
-            self._stopped = threading.Event()
+            self._stopped = Flag()
             # A daemon, so that a program that forgets to close still ends. The next run repeats what was interrupted.
             self._thread = threading.Thread(
                 target=self._repeat, args=(seconds, function, self._stopped), name="memoranda-upkeep", daemon=True
             )
-            self._thread.start()
+            uninterrupted.start(self._thread)
 
     def stop(self) -> None:
         """End the thread; return when no call is in progress any more."""
         with self._lock:
             thread, self._thread = self._thread, None
             self._stopped.set()
-        if thread is not None and thread is not threading.current_thread():
+        if thread is not None and thread.is_alive() and thread is not threading.current_thread():
             thread.join()
 
-    def _repeat(self, seconds: float, function: Callable[[], tuple[str, ...]], stopped: threading.Event) -> None:
+    def _repeat(self, seconds: float, function: Callable[[], tuple[str, ...]], stopped: Flag) -> None:
         while not stopped.wait(seconds):
             try:
                 self.problems = function()

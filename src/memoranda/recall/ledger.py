@@ -25,6 +25,7 @@ from hashlib import blake2b
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, get_type_hints
 
+from memoranda import uninterrupted
 from memoranda.errors import Incompatible, MemorandaError, NotFound
 from memoranda.fork_safety import register_fork_handler
 from memoranda.records import build
@@ -42,6 +43,7 @@ from memoranda.storage.recalls import (
 )
 from memoranda.storage.rows import from_micros, to_micros
 from memoranda.types import ANY, JSON, AnyUser, ArmScore, Clock, Explanation, Hit, Memory, Recall, Scope
+from memoranda.uninterrupted import Flag
 
 if TYPE_CHECKING:
     from memoranda.storage.base import Store, Transaction
@@ -112,7 +114,7 @@ class RecallLedger:
         self._writing = threading.Lock()
         self._pending: list[_Entry] = []
         self._writer: threading.Thread | None = None
-        self._hurry = threading.Event()
+        self._hurry = Flag()
         """Set when somebody waits for the recalls to be written."""
         self._states = _States()
 
@@ -136,7 +138,7 @@ class RecallLedger:
             due = len(self._pending) >= _BATCH or entry.asked_at - self._pending[0].asked_at >= _WRITE_INTERVAL
             if due and (self._writer is None or not self._writer.is_alive()):
                 self._writer = threading.Thread(target=self._write_when_idle, name="memoranda-recall-ledger")
-                self._writer.start()
+                uninterrupted.start(self._writer)
         return recall
 
     def _write_when_idle(self) -> None:

@@ -118,10 +118,12 @@ def find_entities(text: str, people: Collection[str] = ()) -> tuple[Entity, ...]
     if len(text) > _MAX_TEXT:
         return ()
     found: list[Entity] = []
+    taken = bytearray(len(text))
     for entity in (*_find_patterns(text), *_find_titles(text)):
-        if not _overlaps(entity, found):
+        if not any(taken[slice(*entity.span)]):
             found.append(entity)
-    names = [entity for entity in _find_names(text, frozenset(people)) if not _overlaps(entity, found)]
+            taken[slice(*entity.span)] = b"x" * (entity.span[1] - entity.span[0])
+    names = [entity for entity in _find_names(text, frozenset(people)) if not any(taken[slice(*entity.span)])]
     return tuple(sorted([*found, *names], key=lambda entity: entity.span))
 
 
@@ -206,8 +208,3 @@ def _last_word(before: str) -> str:
 def _is_speaker(name: str, people: frozenset[str]) -> bool:
     # A short form counts: Mel for Melanie.
     return name in people or (len(name) >= 2 and any(person.startswith(name) for person in people))
-
-
-def _overlaps(entity: Entity, others: Collection[Entity]) -> bool:
-    start, end = entity.span
-    return any(other.span[0] < end and start < other.span[1] for other in others)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -118,7 +119,13 @@ def find_recalled_spans(text: str) -> list[tuple[int, int]]:
         elif current == marker and closes:
             spans.append((begin, end))
             current = None
-    return sorted([*spans, *(line for line in lines if not any(a <= line[0] < b for a, b in spans))])
+    return sorted([*spans, *(line for line in lines if not _is_inside(line[0], spans))])
+
+
+def _is_inside(position: int, spans: list[tuple[int, int]]) -> bool:
+    """Whether a position is inside one of these spans, which are in order and do not overlap."""
+    before = bisect_right(spans, position, key=lambda span: span[0])
+    return before > 0 and position < spans[before - 1][1]
 
 
 TEMPLATE_TOKEN: Final = re.compile(

@@ -32,6 +32,7 @@ from memoranda.server.config import ServerConfig
 from memoranda.settings import MemoryConfig, database_url, get_settings
 from memoranda.storage import database_file
 from memoranda.types import Clock
+from memoranda.uninterrupted import Flag
 
 if TYPE_CHECKING:
     import uvicorn
@@ -332,7 +333,7 @@ def run_workers(serve: Serve, sockets: Sequence[socket.socket], count: int, stop
         count: How many processes.
         stop_seconds: How long they have to finish their requests.
     """
-    stop = threading.Event()
+    stop = Flag()
     with _on_signals(stop):
         workers: list[_Worker] = []
         try:
@@ -382,7 +383,7 @@ def _picklable(error: MemorandaError) -> MemorandaError:
     return error
 
 
-def _wait_until_ready(worker: _Worker, stop: threading.Event) -> None:
+def _wait_until_ready(worker: _Worker, stop: Flag) -> None:
     """Return once a process answers requests; raise the error that keeps it from starting."""
     deadline = time.monotonic() + _START_SECONDS
     while not stop.is_set():
@@ -398,9 +399,7 @@ def _wait_until_ready(worker: _Worker, stop: threading.Event) -> None:
             raise Unavailable(f"a process of the server did not start within {_START_SECONDS:g} seconds")
 
 
-def _replace_dead(
-    workers: list[_Worker], serve: Serve, sockets: Sequence[socket.socket], stop: threading.Event
-) -> None:
+def _replace_dead(workers: list[_Worker], serve: Serve, sockets: Sequence[socket.socket], stop: Flag) -> None:
     wait([worker.process.sentinel for worker in workers], timeout=0.2)
     for position, worker in enumerate(workers):
         if worker.process.is_alive() or stop.is_set():
@@ -428,7 +427,7 @@ def _stop(workers: Sequence[_Worker], seconds: float) -> None:
 
 
 @contextmanager
-def _on_signals(stop: threading.Event) -> Iterator[None]:
+def _on_signals(stop: Flag) -> Iterator[None]:
     previous = {number: signal.signal(number, lambda *_: stop.set()) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import shutil
+import struct
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from io import BufferedReader
 from pathlib import Path
 from typing import Any, BinaryIO, Final, cast
 
-from memoranda.errors import Incompatible, MissingExtra
+from memoranda.errors import Incompatible, MissingExtra, Unavailable
 from memoranda.files import open_to_read, open_to_write, temporary_file
 from memoranda.security.encryption import EncryptionKey
 
 SUFFIX: Final = ".zst"
 _CHUNK: Final = 1 << 20
+_PIECE: Final = 1024
+"""Compressed bytes that are read at once: they are 32 MB at most when unpacked."""
+_DATABASE: Final = b"SQLite format 3\0"
+_HEADER: Final = struct.Struct(">16xH10xI")
+"""The start of a database: the size of a page, where 1 stands for the largest, and how many there are."""
+_LARGEST_PAGE: Final = 65_536
 
 
 @contextmanager
@@ -50,20 +58,46 @@ def compress(source: Path, target: Path) -> None:
 
 @contextmanager
 def decompressed(path: Path, folder: Path) -> Iterator[Path]:
-    """Yield a private copy of a compressed file in a folder, which is overwritten and deleted at the end."""
+    """Yield a private copy of a compressed database in a folder, which is overwritten and deleted at the end."""
     zstandard = _zstandard()
     with temporary_file(folder, path.name) as plain:
         try:
             with path.open("rb") as file, plain.open("wb") as target:
-                unpack = zstandard.ZstdDecompressor().decompressobj()
-                while not unpack.eof and (data := file.read(_CHUNK)):
-                    target.write(unpack.decompress(data))
-                complete = unpack.eof and not unpack.unused_data and not file.read(1)
+                limit = _unpacked_size(file, path, folder)
+                complete = _unpack(_rewind(file), target, limit)
         except zstandard.ZstdError as error:
             raise Incompatible(f"{path} is damaged, or not compressed as its name says ({error})") from error
         if not complete:
             raise Incompatible(f"{path} is damaged: its end is missing, or there is something after it")
         yield plain
+
+
+def _unpacked_size(file: BinaryIO, path: Path, folder: Path) -> int:
+    """Return how many bytes a compressed database has, which must be free in the folder.
+
+    A file of 100 KB can unpack to gigabytes. A database says in its first bytes how large it is. One that is encrypted
+    does not, but hardly gets smaller by being compressed.
+    """
+    head = _zstandard().ZstdDecompressor().stream_reader(file, closefd=False).read(_HEADER.size)
+    size = 2 * path.stat().st_size + _CHUNK
+    if len(head) == _HEADER.size and head.startswith(_DATABASE):
+        page, pages = _HEADER.unpack(head)
+        size = (_LARGEST_PAGE if page == 1 else page) * pages
+    free = shutil.disk_usage(folder).free
+    if free < size:
+        raise Unavailable(
+            f"{path} has {size / 1e6:,.0f} MB when unpacked, and {folder} has {free / 1e6:,.0f} MB free: free some "
+            "space, then try again; nothing was changed"
+        )
+    return size
+
+
+def _unpack(file: BinaryIO, target: BinaryIO, limit: int) -> bool:
+    """Write what is compressed in a file to another; return whether it is complete and not longer than the limit."""
+    unpack, left = _zstandard().ZstdDecompressor().decompressobj(), limit
+    while not unpack.eof and left >= 0 and (data := file.read(_PIECE)):
+        left -= target.write(unpack.decompress(data))
+    return unpack.eof and left >= 0 and not unpack.unused_data and not file.read(1)
 
 
 def _rewind(file: BinaryIO) -> BinaryIO:

@@ -84,10 +84,10 @@ def archive_memories(
         raise InvalidInput(
             f"an archive is compressed: give it a name that ends with {SUFFIX}, such as old.jsonl{SUFFIX}"
         )
-    if path.exists():  # it may hold the only copy of what was removed before
-        raise Conflict(f"{path} exists, and an archive is never replaced: choose another name")
     archive = _Archive(store, choice, progress)
     with translate_errors(str(path)):
+        if path.exists():  # it may hold the only copy of what was removed before
+            raise Conflict(f"{path} exists, and an archive is never replaced: choose another name")
         path.parent.mkdir(parents=True, exist_ok=True)
         with atomic_replace(path) as temporary, open_export_to_write(temporary, key, path.name) as file:
             for line in store.stream(archive.lines, tenant=choice.scope.tenant):

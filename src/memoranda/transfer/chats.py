@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import lzma
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -24,6 +25,11 @@ _MAX_UNPACKED_BYTES: Final = 2_000_000_000
 _ALWAYS_UNPACKED_BYTES: Final = 32_000_000
 _MAX_GROWTH: Final = 100
 """How many times its packed size an export may have: text grows five to twenty times."""
+_DAMAGED: Final = (
+    ValueError, EOFError, RecursionError, NotImplementedError, RuntimeError,
+    zipfile.BadZipFile, zlib.error, lzma.LZMAError,
+)  # fmt: skip
+"""What unpacking a damaged archive raises, by how it is compressed."""
 _Mapping: TypeAlias = Mapping[str, JSON]
 _T = TypeVar("_T")
 
@@ -97,7 +103,7 @@ def _load_export(path: Path) -> JSON:
             if found is None:
                 raise Incompatible(f"{path} has no {_FILE}")
             data: JSON = json.loads(_unpack(archive, found, path))
-    except (ValueError, RecursionError, NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
+    except _DAMAGED as error:
         raise Incompatible(f"{path} is damaged or cannot be unpacked: {error}") from error
     return data
 

@@ -11,9 +11,9 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from memoranda.errors import InvalidInput, NotFound, Unavailable
+from memoranda.errors import InvalidInput, MemorandaError, NotFound, Unavailable
 from memoranda.executions.executions import check_duration, file_name, text_or_none, to_json_line
-from memoranda.files import atomic_replace
+from memoranda.files import atomic_replace, read_text_file, translate_file_errors
 from memoranda.remember.new_memory import check_options, from_text, value_to_text
 from memoranda.results.transfer import FileReport
 from memoranda.results.workflows import ExecutionRecord
@@ -91,7 +91,9 @@ def import_files(
         folder: The folder.
     """
     source = Path(folder)
-    if not source.is_dir():
+    with translate_file_errors(source):
+        is_folder = source.is_dir()
+    if not is_folder:
         raise NotFound(f"there is no folder {source}")
     records_folder = source / _RECORDS_FOLDER
     values = [_to_memory(defaults, entry) for entry in _read_entries(source / _VALUES_FILE)]
@@ -134,7 +136,10 @@ def _read_entries(path: Path) -> list[Mapping[str, Any]]:
             raise InvalidInput(
                 f"{path} has version {content['version']!r}, this Memoranda reads {_VERSION}: upgrade it"
             )
-        return [_check_object(entry, f"{path}: an entry") for entry in content["entries"]]
+        entries = content["entries"]
+        if not isinstance(entries, list):
+            raise InvalidInput(f"{path}: entries must be a list, not a {type(entries).__name__}: nothing was imported")
+        return [_check_object(entry, f"{path}: an entry") for entry in entries]
     return [
         {"agent_id": agent, "key": key, "value": value}
         for agent, values in content.items()
@@ -189,16 +194,17 @@ def _time_or(default: datetime, value: object) -> datetime:
 
 def _read_text(path: Path) -> str:
     try:
-        return path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        return read_text_file(path)
+    except MemorandaError as error:
         raise InvalidInput(f"{path} cannot be read ({error}): nothing was imported") from error
 
 
 def _parse_object(text: str, where: str) -> dict[str, Any]:
     try:
-        return _check_object(json.loads(text), where)
-    except json.JSONDecodeError as error:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
         raise InvalidInput(f"{where} is not JSON ({error}): nothing was imported") from error
+    return _check_object(value, where)
 
 
 def _check_object(value: object, where: str) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, TypeAlias
 
 from memoranda.errors import Incompatible, InvalidInput, NotFound
+from memoranda.files import is_file
 from memoranda.remember.gate import mask_message_fields, mask_secrets
 from memoranda.remember.quarantine import screen
 from memoranda.results.transfer import ImportReport
@@ -81,7 +82,7 @@ def import_file(
         key: The key of an encrypted file.
     """
     path = Path(source)
-    if not path.is_file():
+    if not is_file(path):
         raise NotFound(f"there is no file {path}")
     with translate_errors(str(path)), open_export_to_read(path, key) as from_start:
         checked = _check_file(from_start(), path, tenant)

@@ -21,10 +21,19 @@ def _is_local(address: object) -> bool:
         return False
 
 
+def _is_known(host: str) -> bool:
+    """Whether nobody is asked where a host is: it is this machine, or a number."""
+    try:
+        ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        return _is_local((host,))
+    return True
+
+
 def _note(event: str, arguments: tuple[object, ...]) -> None:
     if event == "socket.connect" and not _is_local(arguments[1]):
         where = repr(arguments[1])
-    elif event == "socket.getaddrinfo" and arguments[0] is not None and not _is_local((arguments[0],)):
+    elif event == "socket.getaddrinfo" and arguments[0] is not None and not _is_known(str(arguments[0])):
         where = f"look up {arguments[0]!r}"
     else:
         return

@@ -202,3 +202,14 @@ def test_tenants_do_not_share_documents(manager: MemoryManager) -> None:
     manager.for_tenant("acme").add_knowledge(GUIDE, source="brand.md")
     assert contents(manager.recall("colour teal", shared=True)) == []
     assert len(manager.for_tenant("acme").recall("colour teal", shared=True)) > 0
+
+
+def test_link_out_of_a_folder_is_not_followed(manager: MemoryManager, tmp_path: Path) -> None:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "tea.md").write_text("Tea is brewed for three minutes.")
+    (folder / "also.md").symlink_to(folder / "tea.md")
+    (tmp_path / "secret.md").write_text("The safe opens with 4711.")
+    (folder / "notes.md").symlink_to(tmp_path / "secret.md")
+    manager.add_knowledge(folder)
+    assert {each.source for each in manager.get_knowledge_sources()} == {"tea.md", "also.md"}

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from memoranda.errors import ExtractionFailed, InvalidInput, Unavailable
@@ -113,3 +115,10 @@ def test_items_of_the_first_answer_stay_when_the_correction_fails() -> None:
     answer = ask_for_items(llm, "Who?", {}, lambda item, _: parse_name(item), max_tokens=50)
     assert answer.items == ("Ana",)
     assert isinstance(answer.failure, Unavailable)
+
+
+def test_unclosed_block_of_blanks_takes_no_longer_than_its_length() -> None:
+    started = time.thread_time()
+    with pytest.raises(InvalidInput):
+        find_json("```json" + " " * 100_000)
+    assert time.thread_time() - started < 1

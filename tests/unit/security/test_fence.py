@@ -168,3 +168,11 @@ def test_lines_of_a_cut_context_are_recalled_text() -> None:
 
 def test_date_and_list_of_a_person_are_no_recalled_text() -> None:
     assert find_recalled_spans("## 2026-03-02\n- I went to the market") == []
+
+
+def test_text_with_many_fences_and_facts_takes_no_longer_than_its_length() -> None:
+    part = f"{open_mark(MARKER)}\nx\n{close_mark(MARKER)}\n- Ann, tea: likes (since 2024-03-01)\n"
+    started = time.thread_time()
+    spans = find_recalled_spans(part * 8_000)
+    assert len(spans) == 16_000
+    assert time.thread_time() - started < 1

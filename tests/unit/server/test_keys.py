@@ -12,8 +12,10 @@ from memoranda.errors import Denied, Incompatible, InvalidInput, NotFound, Unava
 from memoranda.server.auth import LOCAL, Authenticator, DatabaseBuckets, RateLimits
 from memoranda.server.keys import Keys, open_keys, split_key
 from memoranda.server.run import create_app
+from memoranda.settings import MemoryConfig
 from memoranda.storage.sqlite.store import SQLiteStore, open_sqlite
 from memoranda.testing.fakes import HashEmbedder
+from memoranda.transfer.export import restore
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -296,3 +298,21 @@ def test_data_of_a_database_whose_key_is_lost_can_be_moved_to_a_new_one(tmp_path
         assert new.verify_executions().ok
         assert [memory.content for memory in new.list_memories(user="ann")] == ["tea"]
         assert len(new.get_execution_records().records) == 1
+
+
+@pytest.mark.parametrize("encryption_key", [None, "3f" * 32])
+def test_restored_backup_keeps_the_keys_of_today(tmp_path: Path, encryption_key: str | None) -> None:
+    config = MemoryConfig(db_url=f"sqlite:///{tmp_path}/m.db", encryption_key=encryption_key)
+    with MemoryManager(config, embedder=HashEmbedder(16)) as manager:
+        manager.backup(tmp_path / "before.db")
+        with open_keys(config) as keys:
+            revoked, kept = keys.create("revoked"), keys.create("kept")
+            manager.backup(tmp_path / "after.db")
+            keys.revoke(revoked.info.id)
+    for backup in ("before.db", "after.db"):
+        restore(tmp_path / backup, config, force=True)
+        with open_keys(config) as keys:
+            found = {key.id: key.revoked_at is None for key in keys.all()}
+            assert found == {revoked.info.id: False, kept.info.id: True}
+        with MemoryManager(config, embedder=HashEmbedder(16)) as manager:
+            assert manager.check().ok

@@ -80,7 +80,17 @@ async def test_brackets_and_commas_inside_strings_are_not_counted(text: str) -> 
 
 
 @pytest.mark.parametrize(
-    "body", [b"{bad", b"", b'{"a": NaN}', b"[Infinity]", b"\xff\xfe", b"1" * 5000, b"[" + b"1" * 50]
+    "body",
+    [
+        b"{bad",
+        b"",
+        b'{"a": NaN}',
+        b'{"a": [{"user": "ann", "user": "bob"}]}',
+        b"[Infinity]",
+        b"\xff\xfe",
+        b"1" * 5000,
+        b"[" + b"1" * 50,
+    ],
 )
 async def test_invalid_json_is_refused(body: bytes) -> None:
     with pytest.raises(RequestRejected) as refused:

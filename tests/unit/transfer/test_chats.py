@@ -4,6 +4,7 @@ import json
 import random
 import tracemalloc
 import zipfile
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 from memoranda.conversation.memory import ConversationMemory
-from memoranda.errors import Incompatible, InvalidInput
+from memoranda.errors import Incompatible, InvalidInput, MemorandaError
 from memoranda.messages.content import ToolCallMsg
 from memoranda.messages.message import Message
 from memoranda.transfer import chats
@@ -253,3 +254,15 @@ def test_encrypted_archive_is_a_typed_error(tmp_path: Path) -> None:
     path.write_bytes(content)
     with pytest.raises(Incompatible):
         read_claude_export(path)
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_archive_that_is_damaged_anywhere_is_a_typed_error(tmp_path: Path, method: int) -> None:
+    path = tmp_path / "export.zip"
+    with zipfile.ZipFile(path, "w", method) as archive:
+        archive.writestr("conversations.json", json.dumps(CLAUDE))
+    content = path.read_bytes()
+    for at in range(len(content)):
+        path.write_bytes(content[:at] + bytes([content[at] ^ 0xFF]) + content[at + 1 :])
+        with suppress(MemorandaError):  # of what is not read, nothing is noticed
+            read_claude_export(path)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from memoranda.errors import Incompatible, MissingExtra
+from memoranda.errors import Incompatible, MissingExtra, Unavailable
 from memoranda.manager.manager import MemoryManager
 from memoranda.storage.compression import compress, decompressed
 from memoranda.testing.fakes import HashEmbedder
@@ -84,7 +84,7 @@ def test_line_longer_than_any_of_an_export_is_refused_before_it_is_read(
 
 def test_compressed_file_that_ends_early_or_late_is_refused(tmp_path: Path) -> None:
     plain, packed = tmp_path / "plain", tmp_path / "packed.zst"
-    plain.write_bytes(random.Random(1).randbytes(3 << 20))
+    plain.write_bytes(random.Random(1).randbytes(3 << 20))  # like an encrypted database
     compress(plain, packed)
     with decompressed(packed, tmp_path) as copy:
         assert copy.read_bytes() == plain.read_bytes()
@@ -95,3 +95,30 @@ def test_compressed_file_that_ends_early_or_late_is_refused(tmp_path: Path) -> N
         with pytest.raises(Incompatible, match="damaged"), decompressed(packed, tmp_path):
             pass
     assert {file.name for file in tmp_path.iterdir()} == {"plain", "packed.zst"}
+
+
+@pytest.mark.parametrize("head", ["none", "real size", "all sizes"])
+def test_backup_that_unpacks_to_far_more_than_a_database_has_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, head: str
+) -> None:
+    bomb, size = tmp_path / "bomb.db.zst", 200 << 20
+    pages = {"none": b"", "real size": b"SQLite format 3\0\x10\0" + bytes(10) + (1000).to_bytes(4)}
+    pages["all sizes"] = pages["real size"][:-4] + b"\xff" * 4
+    with bomb.open("wb") as file, zstandard.ZstdCompressor().stream_writer(file) as writer:
+        for start in (pages[head], *(bytes(1 << 20) for _ in range(size >> 20))):
+            writer.write(start)
+    written = 0
+
+    def count(path: Path) -> None:
+        nonlocal written
+        written = path.stat().st_size
+        path.unlink()
+
+    monkeypatch.setattr("memoranda.files.shred", count)
+    tracemalloc.start()
+    with pytest.raises((Incompatible, Unavailable)), decompressed(bomb, tmp_path):
+        pass
+    assert tracemalloc.get_traced_memory()[1] < 80 << 20
+    tracemalloc.stop()
+    assert written < 40 << 20
+    assert [file.name for file in tmp_path.iterdir()] == ["bomb.db.zst"]

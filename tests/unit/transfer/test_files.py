@@ -106,10 +106,14 @@ def test_importing_the_mirror_folder_does_not_append_to_it(tmp_path: Path) -> No
         ("long_term_memory.json", '{"agent": 5}', "agent"),
         ("long_term_memory.json", '{"version": 9, "entries": []}', "version 9"),
         ("long_term_memory.json", '{"version": 1, "entries": [{"key": ""}]}', "key is empty"),
+        ("long_term_memory.json", '{"version": 1, "entries": 5}', "entries must be a list"),
+        ("long_term_memory.json", '{"a":' * 5_000, "not JSON"),
+        ("long_term_memory.json", '{"a": {"b": %s}}' % ("9" * 5_000), "not JSON"),
+        ("execution_records/a.jsonl", "[" * 5_000, "not JSON"),
         ("execution_records/a.jsonl", '{"n": 1}\n{', "line 2"),
         ("execution_records/a.jsonl", '{"recorded_at": "soon"}', "recorded_at"),
     ],
-    ids=range(7),
+    ids=range(11),
 )
 def test_damaged_file_is_named_and_nothing_is_imported(
     manager: MemoryManager, tmp_path: Path, name: str, content: str, message: str

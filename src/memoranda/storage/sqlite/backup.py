@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from memoranda.errors import Conflict, Incompatible, InvalidInput, NotFound, Unavailable
-from memoranda.files import atomic_replace, fsync_file, refuse_database, temporary_file
+from memoranda.errors import Conflict, EncryptionKeyError, Incompatible, InvalidInput, NotFound, Unavailable
+from memoranda.files import atomic_replace, fsync_file, is_file, refuse_database, temporary_file
 from memoranda.results.transfer import Backup
 from memoranda.security.encryption import EncryptionKey, random_key
 from memoranda.storage.base import key_file
@@ -24,9 +24,11 @@ from memoranda.storage.compression import SUFFIX, compress, decompressed
 from memoranda.storage.database_key import read_key_file, write_key_file
 from memoranda.storage.errors import translate_errors
 from memoranda.storage.meta import FILE_KEY, FORMER_FILE_KEY
+from memoranda.storage.schema import api_keys
 from memoranda.storage.sqlite.connections import connect, load_driver, translate_driver_errors
 from memoranda.storage.sqlite.encryption import DatabaseCipher, is_encrypted, new_cipher, open_cipher, read_start
 from memoranda.storage.sqlite.file_lock import lock_of
+from memoranda.storage.sqlite.seals import watch
 from memoranda.storage.sqlite.transaction import PAGE_BYTES
 from memoranda.types import Progress
 
@@ -35,6 +37,7 @@ _ROWS_AT_ONCE: Final = 500
 _CHUNK: Final = 1 << 20
 _OBJECTS: Final = "SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL AND substr(name, 1, 7) != 'sqlite_'"
 _SUFFIXES: Final = ("-wal", "-shm", "-journal")
+_KEY_COLUMNS: Final = ", ".join(column.name for column in api_keys.columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +61,12 @@ def back_up(
         force: Whether a file of this name is replaced.
         progress: Called with (done, total).
     """
-    if target.exists() and not force:
-        raise Conflict(f"{target} exists: choose another name, or replace it with force (on the command line, --force)")
     if key is not None and target.suffix == SUFFIX:
         raise InvalidInput(f"an encrypted backup cannot be compressed: name it without {SUFFIX}")
     with translate_driver_errors(str(target)):
+        if target.exists() and not force:
+            advice = "choose another name, or replace it with force (on the command line, --force)"
+            raise Conflict(f"{target} exists: {advice}")
         refuse_database(target, backups=False)
         target.parent.mkdir(parents=True, exist_ok=True)
         with atomic_replace(target, database=True) as temporary:
@@ -120,7 +124,7 @@ def inspect(backup: Path, key: EncryptionKey | None = None, plain: Path | None =
 
 
 def _require_file(backup: Path) -> None:
-    if not backup.is_file():
+    if not is_file(backup):
         raise NotFound(f"no backup {backup}")
 
 
@@ -157,6 +161,8 @@ def restore(
                 with atomic_replace(database, database=True) as temporary:
                     _copy_backup(plain, backup_key, temporary, key)
                     old = _keep_old(database, key)
+                    if old is not None:
+                        _carry_keys(old, key, temporary)
                     lock.forget_note()
                 # A backup from before the first signature has no key: what was signed since stays verifiable.
                 for each, file, its_key in ((backup, plain, backup_key), (old, old, key)):
@@ -165,6 +171,33 @@ def restore(
                         break
             lock.close()
     return found
+
+
+def _carry_keys(old: Path, key: EncryptionKey | None, new: Path) -> None:
+    """Give the API keys of a database that is replaced to the new one, as they are now.
+
+    Otherwise one that was revoked since the backup would work again, and a server that has only had keys since would
+    need none. A damaged database keeps its keys for itself.
+    """
+    rows: list[tuple[Any, ...]] = []
+    with (
+        suppress(Incompatible, EncryptionKeyError),
+        translate_driver_errors(str(old)),
+        closing(open_read_only(old, key if is_encrypted(read_start(old)) else None)) as raw,
+    ):
+        rows = raw.execute(f"SELECT {_KEY_COLUMNS} FROM api_keys").fetchall()
+    if not rows:
+        return
+    module, _ = load_driver(encrypted=key is not None)
+    with closing(connect(module, str(new), open_cipher(new, key, module))) as raw:
+        watch(raw)
+        raw.execute("BEGIN")
+        raw.executemany(
+            f"INSERT INTO api_keys ({_KEY_COLUMNS}) VALUES ({', '.join('?' * len(rows[0]))}) ON CONFLICT (id)"
+            " DO UPDATE SET expires_at = excluded.expires_at, revoked_at = excluded.revoked_at",
+            rows,
+        )
+        raw.execute("COMMIT")
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from typing import Final, Literal, TypeAlias
 
 from sqlalchemy.exc import DBAPIError
 
+from memoranda import uninterrupted
 from memoranda.errors import Closed, MemorandaError
 from memoranda.storage import meta
 from memoranda.storage.schema import ERASURE_PENDING
@@ -25,6 +26,7 @@ from memoranda.storage.sqlite.transaction import (
     commit,
     truncate_log,
 )
+from memoranda.uninterrupted import Flag
 
 Progress: TypeAlias = Literal["done", "more", "busy", "others write"]
 _VACUUM_BYTES: Final = 2 * 1024 * 1024
@@ -57,7 +59,7 @@ class Compaction:
         self._sync_failed = False
         self._waiting_since: float | None = None
         self._quiet_since = 0.0
-        self._stopped = threading.Event()
+        self._stopped = Flag()
         self._thread: threading.Thread | None = None
         self.problem: str | None = None
         """Why the latest step failed; None when it did not."""
@@ -93,7 +95,7 @@ class Compaction:
         """End the thread; return whether there was one."""
         self._stopped.set()
         thread, self._thread = self._thread, None
-        if thread is not None:
+        if thread is not None and thread.is_alive():
             thread.join(_STOP_SECONDS)
         return thread is not None
 
@@ -103,12 +105,11 @@ class Compaction:
     def _start_thread(self) -> None:
         if self._thread is not None and self._thread.is_alive():
             return
-        self._stopped = threading.Event()
+        self._stopped = Flag()
         # A daemon that does not keep the store alive. What it leaves undone, the next start of the store finishes.
         arguments = (weakref.ref(self), self._stopped)
         self._thread = threading.Thread(target=_finish, args=arguments, name="memoranda-compaction", daemon=True)
-        with suppress(RuntimeError):  # no more threads: the next start or upkeep finishes the work
-            self._thread.start()
+        uninterrupted.start(self._thread)  # without a thread, the next start or upkeep finishes the work
 
     def _step(self) -> Progress:
         with self._connections.maintaining() as connection:
@@ -186,7 +187,7 @@ class Compaction:
             raise
 
 
-def _finish(owner: weakref.ref[Compaction], stopped: threading.Event) -> None:
+def _finish(owner: weakref.ref[Compaction], stopped: Flag) -> None:
     """Run steps until the file is clean. Not a method: the thread must not keep its owner alive."""
     pause = _PAUSE
     while not stopped.wait(pause):

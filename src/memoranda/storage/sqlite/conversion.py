@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from memoranda.errors import EncryptionKeyError, NotFound, Unavailable
-from memoranda.files import PRIVATE, fsync_file, fsync_folder, overwrite, shred
+from memoranda.files import PRIVATE, fsync_file, fsync_folder, is_file, overwrite, shred
 from memoranda.results.transfer import Conversion
 from memoranda.security.encryption import EncryptionKey
 from memoranda.storage.base import key_file
@@ -50,7 +50,7 @@ def convert(
         new: The key that it gets.
         progress: Called with (rows or pages done, total).
     """
-    if not database.is_file():
+    if not is_file(database):
         raise NotFound(f"there is no database {database}")
     with translate_driver_errors(str(database)):
         _bring_up_to_date(database, _find_key(database, current, new))
