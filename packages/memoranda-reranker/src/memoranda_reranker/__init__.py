@@ -9,7 +9,7 @@ from typing import Final
 __all__ = ["SHA256", "path"]
 
 SHA256: Final = MappingProxyType(
-    {"reranker-dialogue.onnx": "30da51670b676266128b5ad7bcc52d38805790d5cee253d93a01c3d1ab2dfae6"}
+    {"reranker-dialogue.onnx": "8f076cc3c03ae8d41eb5765078d84f74a2ed5f3595453f505e5a427555f5ccab"}
 )
 """The file by name, with the checksum of its unpacked content."""
 
