@@ -3,7 +3,8 @@
     python training/train.py --stock STOCK --pool train.jsonl.gz --out OUT
 
 STOCK is the folder that `training/stock.py` fills. Each model is trained once per seed, and the weights of these runs
-are averaged. `--smoke` trains on a few questions, to test a machine.
+are averaged, with `--with-earlier` also with trained files of before. `--smoke` trains on a few questions, to test a
+machine.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ class Recipe:
     for every question, also where no turn is right."""
 
 
-RERANKER = Recipe(batch=32, rate=4e-5, epochs=1, hard=10, same_session=2, repeat=4)
+RERANKER = Recipe(batch=32, rate=4e-5, epochs=1, hard=10, same_session=2, repeat=3, absolute=0.2)
 EMBEDDER = Recipe(batch=128, rate=5e-5, epochs=1, hard=6, same_session=0, repeat=3)
 Item = tuple[Haystack, Question]
 
@@ -258,6 +259,14 @@ def write(model: Bert, stock: Path, file: Path) -> None:
     print(f"{file.name}: {len(content):,} bytes, sha256 {hashlib.sha256(content).hexdigest()}")
 
 
+def _ship(model: Bert, stock: Path, file: Path, earlier: Path | None) -> None:
+    """Write the model, or its mean with the file of the same name that was trained before."""
+    if earlier is not None:
+        before = load(earlier / file.name, is_reranker=model.is_reranker).to(next(model.parameters()).device)
+        model = average([before, model])
+    write(model, stock, file)
+
+
 def _cut(haystack: Haystack) -> Haystack:
     """Return the beginning of a haystack, with the questions that it answers."""
     turns = haystack.turns[:_SMOKE_TURNS]
@@ -271,6 +280,7 @@ def main() -> None:
     parser.add_argument("--pool", type=Path, required=True, help="the training pool, train.jsonl.gz")
     parser.add_argument("--out", type=Path, required=True, help="folder for the trained files")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3], help="one run each, averaged")
+    parser.add_argument("--with-earlier", type=Path, help="folder of files trained before, averaged with the new ones")
     parser.add_argument("--smoke", action="store_true", help="one short epoch on a small part of the pool")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
@@ -287,12 +297,12 @@ def main() -> None:
         items = choose_questions(haystacks, random.Random(seed), recipes[0].repeat)
         rerankers.append(train_reranker(machine, options.stock / "reranker.onnx", items, recipes[0], seed))
     reranker = average(rerankers)
-    write(reranker, options.stock / "reranker.onnx", options.out / "reranker-dialogue.onnx")
+    _ship(reranker, options.stock / "reranker.onnx", options.out / "reranker-dialogue.onnx", options.with_earlier)
     for seed in options.seeds:
         torch.manual_seed(seed)
         items = choose_questions(haystacks, random.Random(seed), recipes[1].repeat)
         embedders.append(train_embedder(machine, options.stock / "embedder.onnx", reranker, items, recipes[1], seed))
-    write(average(embedders), options.stock / "embedder.onnx", options.out / "e5-dialogue.onnx")
+    _ship(average(embedders), options.stock / "embedder.onnx", options.out / "e5-dialogue.onnx", options.with_earlier)
 
 
 if __name__ == "__main__":
