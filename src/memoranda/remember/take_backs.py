@@ -49,6 +49,7 @@ TAKEN_BACK: Final = re.compile(
     re.I,
 )
 """Takes back what the speaker said before: in the same message, or else in the one before it."""
+_FICTION = r"(?:novel|story|book|song|film|movie|play|poem|script|show|series|game|textbook|exercise)"
 _DOUBT = r"(?:no+|nope|nah|wait|hold on|actually|not really)"
 _AROUND = r"(?:ha(?:ha)+h?|lol|oh|ok|okay|well|sorry|hey|gotcha|got you|of course|obviously|just|only|all|please)"
 CHANGE_TAKEN_BACK: Final = re.compile(
@@ -57,11 +58,16 @@ CHANGE_TAKEN_BACK: Final = re.compile(
     r"|(?:messing|fooling|joking|kidding|teasing|playing|pulling|winding)\b(?: (?:with|around|you|your|leg|up))*"
     r"|(?:it|that|this)(?:['’]s| is| was)(?: (?:all|just|only))* (?:a (?:joke|lie|prank)|not true|untrue|false|wrong|nonsense|made up)"
     r"|(?:it|that|this) (?:isn['’]t|wasn['’]t) true"
+    # It was somebody else's sentence, or somebody else's news.
+    r"|(?:(?:it|that|this)(?:['’]s| is| was)(?: (?:all|just|only))* (?:a (?:line|quote|quotation|sentence|passage|scene) (?:from|of|out of)"
+    rf"|(?:from|out of) (?:a|an|my|our|the|some) {_FICTION})|i was (?:just |only )*quoting)\b[^.!?\n]{{0,60}}"
+    r"|(?:my|our) [\w-]+(?: [\w-]+)? (?:did|was|is|has),? not (?:me|i|us)"
     r"|(?:the|my) (?:first|original|old|previous) (?:one|value|answer|date|day|time|year|number|version)?(?: i (?:said|gave|wrote))? ?(?:was|is) (?:right|correct)(?: after all)?"
     r"|(?:i was|i had it|it was) (?:right|correct) (?:the first time|before|at first|to begin with)|what i said (?:first|before|originally) (?:was|is) (?:right|correct)"
     # After a mere "no" these may answer a question.
     r"|(?:wait|hold on|actually|not really|nah)\b\W*(?:no\b\W*)?(?:(?:i|we) (?:didn['’]t|did not|haven['’]t|have not)"
-    r"|(?:i['’]m|i am|we['’]re|we are) (?:not|still (?:in|at) (?-i:[A-Z])\w+)|(?:i|we) still (?:live|work) (?:in|at) (?-i:[A-Z])\w+)"
+    r"|(?:i['’]m|i am|we['’]re|we are) (?:not|still (?:in|at) (?-i:[A-Z])\w+)|(?:i|we) still (?:live|work) (?:in|at) (?-i:[A-Z])\w+"
+    r"|(?:i|we) still (?:do|am|are|have|can))"
     rf")(?:\W+(?:{_AROUND}|i (?:lied|made (?:it|that) up|was (?:just |only )?(?:joking|kidding)|didn['’]t))\b)*\W*",
     re.I,
 )

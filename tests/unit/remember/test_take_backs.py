@@ -36,6 +36,9 @@ def say(manager: MemoryManager, *texts: str) -> None:
         "None of that was true.",
         "Forget that I told you.",
         "never mind",
+        "Sorry, that was a line from my novel.",
+        "I was quoting my boss there.",
+        "Sorry, my sister did, not me.",
     ],
 )
 def test_what_is_taken_back_is_no_fact_and_is_marked(manager: MemoryManager, words: str) -> None:
@@ -90,3 +93,16 @@ def test_long_text_is_searched_in_bounded_time(text: str) -> None:
     TAKEN_BACK.search(text)
     CHANGE_TAKEN_BACK.fullmatch(text)
     assert time.process_time() - started < 2
+
+
+def test_still_doing_it_takes_back_its_end(manager: MemoryManager) -> None:
+    with manager:
+        say(manager, "I work at Philips.", "I no longer work at Philips.", "No wait, I still do.")
+        assert [fact.value for fact in manager.facts(user="ana")] == ["Philips"]
+        assert "I work at Philips." in [hit.content for hit in manager.recall("Where do I work?", user="ana")]
+
+
+def test_where_a_thing_comes_from_takes_back_nothing(manager: MemoryManager) -> None:
+    with manager:
+        say(manager, "I live in Bonn.", "I moved to Rome.", "That's from a friend I know in Rome.")
+        assert [fact.value for fact in manager.facts(user="ana")] == ["Rome"]
