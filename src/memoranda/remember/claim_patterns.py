@@ -166,7 +166,7 @@ _HOME = (
     _one("city", r"~place is (?:(?:my|our) )?(?:new )?home(?: now| these days| sweet home)?~end", "update"),
     _one("city", r"(?:my |our )?home is (?:now )?(?:in |near )?~place"),
     # Written without capitals: only a known place counts.
-    _one("city", r"~who~adv(?:lives?|living|based|living) in (?P<value>(?-i:[a-z]+(?: [a-z]+)?))~stop"),
+    _one("city", r"~who~adv(?:lives?|living|based) in (?P<value>(?-i:[a-z]+(?: [a-z]+)?))~stop"),
     _one("city", r"~who~adv(?:moved|relocated) (?:back )?to (?P<value>(?-i:[a-z]+(?: [a-z]+)?))~stop", "update"),
     _one("city", r"~who~adv(?:lives?|living|based|settled) (?P<value>here)~stop"),
     _one("city", r"~who~adv~no_more (?:live|reside|stay)s? (?:in|at) ~place", "end", holds=False),
