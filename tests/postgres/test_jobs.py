@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from memoranda.jobs import kinds, worker
+from memoranda.jobs import worker
 from memoranda.manager.manager import MemoryManager
 from memoranda.settings import MemoryConfig
 from memoranda.storage import jobs as queue
@@ -40,7 +40,7 @@ def test_workers_never_get_the_same_piece(url: str) -> None:
 
 
 def test_two_workers_reembed_a_database(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kinds, "_PAGE", 10)
+    monkeypatch.setattr(worker, "_PAGE", 10)
     config = MemoryConfig(db_url=url, audit_key=AUDIT_KEY)
     with MemoryManager(config, embedder=HashEmbedder(16)) as manager:
         manager.add_memories([f"The boat number {number} is blue" for number in range(60)], user="ada")

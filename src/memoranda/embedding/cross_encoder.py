@@ -14,7 +14,7 @@ import numpy as np
 from memoranda.embedding.local import WordPiece, open_session, translate_errors
 from memoranda.embedding.parallel import FairSlots, default_threads, run_each
 from memoranda.errors import MissingExtra, Unavailable
-from memoranda.fork_safety import register_fork_handler
+from memoranda.threads import register_fork_handler
 from memoranda.types import FloatArray
 
 if TYPE_CHECKING:

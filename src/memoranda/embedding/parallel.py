@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, TypeVar
 
-from memoranda.fork_safety import register_fork_handler
+from memoranda.threads import register_fork_handler
 
 _MAX_THREADS: Final = 8
 T = TypeVar("T")

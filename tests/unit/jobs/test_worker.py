@@ -14,7 +14,7 @@ from sqlalchemy import func, select
 
 from memoranda.errors import Conflict, InvalidInput, MissingExtra, NotFound
 from memoranda.index.partitions import Partitions
-from memoranda.jobs import kinds, worker
+from memoranda.jobs import worker
 from memoranda.manager.manager import MemoryManager
 from memoranda.settings import MemoryConfig
 from memoranda.storage import jobs as queue
@@ -125,7 +125,7 @@ def test_piece_that_fails_waits_longer_each_time_and_fails_in_the_end(store: Sto
 def test_reembedding_in_pieces_gives_every_memory_a_vector_of_the_new_model(
     config: MemoryConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kinds, "_PAGE", 10)
+    monkeypatch.setattr(worker, "_PAGE", 10)
     fill(config, 35)
     new = HashEmbedder(32)
     with MemoryManager(config, embedder=new) as manager:
@@ -185,7 +185,7 @@ def test_unknown_or_incomplete_order_is_refused_and_adds_nothing(
 
 _WORKER = """
 import sys, time
-from memoranda.jobs import kinds, worker
+from memoranda.jobs import worker
 from memoranda.settings import MemoryConfig
 from memoranda.storage import jobs as queue
 from memoranda.testing.fakes import HashEmbedder
@@ -202,7 +202,7 @@ print("done", worker.work_off(MemoryConfig(db_url=sys.argv[1]), embedder=SlowEmb
 
 
 def test_killed_worker_loses_only_its_claim(config: MemoryConfig, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kinds, "_PAGE", 5)
+    monkeypatch.setattr(worker, "_PAGE", 5)
     fill(config, 40)
     with MemoryManager(config, embedder=HashEmbedder(32)) as manager:
         worker.order(manager, "reembed")

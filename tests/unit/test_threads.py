@@ -8,8 +8,7 @@ from random import Random
 import pytest
 
 import memoranda
-from memoranda import uninterrupted
-from memoranda.uninterrupted import Flag
+from memoranda.threads import Flag, start_thread
 from tests.prove.interrupts import Moments
 
 
@@ -47,7 +46,7 @@ def test_thread_that_was_being_started_at_an_interrupt_runs_or_is_not_alive() ->
     for _ in range(30):
         ran = Flag()
         thread = threading.Thread(target=ran.set, daemon=True)
-        Moments(rng.randint(1, 40), 0.0).interrupt(lambda thread=thread: uninterrupted.start(thread))  # type: ignore[misc]
+        Moments(rng.randint(1, 40), 0.0).interrupt(lambda thread=thread: start_thread(thread))  # type: ignore[misc]
         assert ran.wait(20) or not thread.is_alive()
 
 
