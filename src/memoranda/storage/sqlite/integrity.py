@@ -27,11 +27,10 @@ from sqlalchemy import Connection, Table, create_engine, text
 from sqlalchemy.exc import DatabaseError
 from sqlalchemy.pool import StaticPool
 
-from memoranda.display import plural
 from memoranda.errors import Incompatible
 from memoranda.storage import migrations
 from memoranda.storage.base import ReadTransaction, ScrubState, Transaction
-from memoranda.storage.integrity import add_terms, damaged_memories, describe_claims, restore_claims
+from memoranda.storage.integrity import run_checks, run_repairs
 from memoranda.storage.meta import get_meta, set_meta
 from memoranda.storage.rows import SELECT_MEMORY, memory_from_row
 from memoranda.storage.schema import HEAD, memories, metadata, unpack
@@ -113,25 +112,13 @@ def find_problems(tx: SQLiteTransaction) -> list[str]:
     for row in tx.execute(text("PRAGMA foreign_key_check")):
         found.append(f"{row[0]} row {row[1]} points to a missing row of {row[2]}")
     tx.driver.create_function("plain_text", 1, unpack, deterministic=True)
-    for what, query in _CHECKS.items():
-        ids = [str(row[0]) for row in tx.execute(text(query))]
-        if ids:
-            found.append(f"{len(ids)} {what}: {', '.join(ids[:5])}{'…' if len(ids) > 5 else ''}")
-    return [*found, *damaged_memories(tx), *describe_claims(tx)]
+    return found + run_checks(tx, _CHECKS)
 
 
 def repair_rows(tx: SQLiteTransaction) -> list[str]:
     """Rebuild every index and what derives from the rows; return what was done, one sentence each."""
     tx.driver_sql("REINDEX")
-    done = ["indexes rebuilt", *_fill_change_log(tx)]
-    for what, statement in _REPAIRS.items():
-        if count := tx.execute(text(statement)).rowcount:
-            done.append(f"{count} {what}")
-    if count := add_terms(tx):
-        done.append(f"{plural(count, 'memory')} given their terms again")
-    if count := restore_claims(tx):
-        done.append(f"{plural(count, 'memory')} given their claims again")
-    return done
+    return ["indexes rebuilt", *_fill_change_log(tx), *run_repairs(tx, _REPAIRS)]
 
 
 _GAPS: Final = """
