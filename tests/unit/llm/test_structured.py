@@ -9,8 +9,6 @@ from memoranda.llm.base import MeteredLLM
 from memoranda.llm.scripted import ScriptedLLM
 from memoranda.llm.structured import (
     ask_for_items,
-    ask_for_json,
-    expect_list,
     expect_number,
     expect_object,
     expect_text,
@@ -44,17 +42,19 @@ def test_text_without_json_is_refused(text: str) -> None:
 
 def test_unusable_answer_is_sent_back_once_with_the_problem() -> None:
     llm = ScriptedLLM(['{"name": 3}', '{"name": "Ana"}'])
-    assert ask_for_json(llm, "Who?", parse_name, max_tokens=20) == "Ana"
+    answer = ask_for_items(llm, "Who?", {}, lambda item, _: parse_name(item), max_tokens=20)
+    assert answer.items == ("Ana",)
     assert "name must be a text, not int" in llm.prompts[1]
     assert '{"name": 3}' in llm.prompts[1]
     assert "Who?" in llm.prompts[1]
 
 
-def test_second_unusable_answer_raises_extraction_failed_with_its_text() -> None:
+def test_second_unusable_answer_fails_with_its_text() -> None:
     meter = MeteredLLM(ScriptedLLM(["nothing", "nothing more"]))
-    with pytest.raises(ExtractionFailed, match="no JSON") as failure:
-        ask_for_json(meter, "Who?", parse_name, max_tokens=20)
-    assert failure.value.text == "nothing more"
+    answer = ask_for_items(meter, "Who?", {}, lambda item, _: parse_name(item), max_tokens=20)
+    assert answer.items == ()
+    assert isinstance(answer.failure, ExtractionFailed)
+    assert answer.failure.text == "nothing more"
     assert meter.usage.calls == 2
 
 
@@ -66,8 +66,6 @@ def test_tokens_are_estimated_for_a_model_that_does_not_count() -> None:
 
 
 def test_value_errors_name_the_field() -> None:
-    with pytest.raises(InvalidInput, match="items must be a list, not a text"):
-        expect_list("x", "items")
     with pytest.raises(InvalidInput, match="score must be a number from 0 to 1"):
         expect_number(True, "score", minimum=0, maximum=1)
     with pytest.raises(InvalidInput, match="note must be a text, not an empty text"):
