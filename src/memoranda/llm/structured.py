@@ -153,18 +153,6 @@ def _decode(text: str, position: int) -> tuple[JSON, int | None]:
     return value, end
 
 
-def find_json(text: str) -> JSON:
-    """Return the JSON in a text that may contain other words: from a code block, or the first that can be parsed."""
-    for piece in _pieces(text):
-        for tries, match in enumerate(_OPENING.finditer(piece)):
-            value, end = _decode(piece, match.start())
-            if end is not None:
-                return value
-            if tries == _MAX_TRIES:
-                break
-    raise InvalidInput("it holds no JSON")
-
-
 def expect_object(value: JSON, name: str) -> Mapping[str, JSON]:
     """Return the value if it is an object."""
     if not isinstance(value, dict):
