@@ -34,8 +34,6 @@ from memoranda.remember.extraction import (
 from memoranda.remember.gate import (
     DialogueContext,
     check_duplicate,
-    mask_message_fields,
-    mask_secrets,
     reject,
 )
 from memoranda.remember.known import Known, KnownFinder, utterance_of_memory
@@ -52,7 +50,7 @@ from memoranda.remember.new_memory import (
     trust_of_message,
     trust_of_text,
 )
-from memoranda.remember.quarantine import screen
+from memoranda.remember.screening.screen import mask_message_fields, mask_secrets, screen
 from memoranda.remember.updates import UpdateFinder
 from memoranda.security.fence import find_recalled_spans
 from memoranda.security.redaction import redact_secrets

@@ -5,9 +5,9 @@ import re
 import pytest
 
 from memoranda.remember.claim_patterns import PATTERNS, possible_patterns
-from memoranda.remember.poison_patterns import SIGNS
+from memoranda.remember.screening.wordings import SIGNS
 from memoranda.text.word_filter import Needs, WordFilter, needed_words, words_in
-from tests.unit.remember.poison_cases import demo_turns, read_cases
+from tests.unit.remember.screening.poison_cases import demo_turns, read_cases
 
 
 def _needs(*words: str) -> Needs:

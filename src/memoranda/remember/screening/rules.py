@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Final, Literal, TypeAlias
 
-from memoranda.remember.poison_languages import LANGUAGES, find_override, override_needs
-from memoranda.remember.poison_patterns import (
+from memoranda.remember.screening.signs import AI_WORD, LANGUAGES, Sign, find_override, override_needs
+from memoranda.remember.screening.wordings import (
     ABOUT_MARKS,
     BOUNDARY,
     CHAT_JSON,
@@ -25,7 +25,6 @@ from memoranda.remember.poison_patterns import (
     TOOL_CALL,
     TURN,
 )
-from memoranda.remember.poison_signs import AI_WORD, Sign
 from memoranda.security.fence import TEMPLATE_TOKEN
 from memoranda.text.word_filter import WordFilter
 
@@ -47,81 +46,13 @@ _NAMED: Final = re.compile(
     r"(?:https?://|www\.|\S{1,80}@\S{1,80}\.\w|\b[\w-]+\.(?:com|net|org|io|example|xyz|biz|app|shop|store)\b|(?<=[a-z,:'\"“] )['\"“]?[A-Z][\w&.'’-]+|\b[A-Z]{2,}\w*|"
     r"\b(?:0x[0-9a-fA-F]{8,}|bc1\w{10,}|[A-Z]{2}\d{2}[A-Z0-9 ]{10,})|\+?\d[\d -]{7,}\d)"
 )
-_COMMON_NAMES: Final = frozenset(
-    [
-        "english",
-        "french",
-        "german",
-        "spanish",
-        "italian",
-        "dutch",
-        "polish",
-        "japanese",
-        "chinese",
-        "russian",
-        "portuguese",
-        "korean",
-        "arabic",
-        "hindi",
-        "python",
-        "java",
-        "javascript",
-        "typescript",
-        "rust",
-        "go",
-        "monday",
-        "tuesday",
-        "wednesday",
-        "thursday",
-        "friday",
-        "saturday",
-        "sunday",
-        "january",
-        "february",
-        "march",
-        "april",
-        "may",
-        "june",
-        "july",
-        "august",
-        "september",
-        "october",
-        "november",
-        "december",
-        "i",
-        "i'm",
-        "i've",
-        "i'll",
-        "ok",
-        "ai",
-        "usa",
-        "uk",
-        "eu",
-        "us",
-        "pdf",
-        "html",
-        "csv",
-        "json",
-        "api",
-        "url",
-        "sql",
-        "markdown",
-        "utc",
-        "am",
-        "pm",
-        "mr",
-        "mrs",
-        "ms",
-        "dr",
-        "prof",
-        "ceo",
-        "hr",
-        "it",
-        "tv",
-        "celsius",
-        "fahrenheit",
-    ]
-)
+_COMMON_NAMES_WORDS = """
+    english french german spanish italian dutch polish japanese chinese russian portuguese korean arabic hindi
+    python java javascript typescript rust go monday tuesday wednesday thursday friday saturday sunday january
+    february march april may june july august september october november december i i'm i've i'll ok ai usa uk
+    eu us pdf html csv json api url sql markdown utc am pm mr mrs ms dr prof ceo hr it tv celsius fahrenheit
+"""
+_COMMON_NAMES: Final = frozenset(_COMMON_NAMES_WORDS.split())
 _QUOTED: Final = re.compile(
     r"\"[^\"\n]{3,400}\"|“[^”\n]{3,400}”|„[^“”\n]{3,400}[“”]|«[^»\n]{3,400}»|‘[^’\n]{3,400}’(?!\w)|(?<!\w)'[^'\n]{3,400}'(?!\w)|`[^`]{3,400}`"
 )

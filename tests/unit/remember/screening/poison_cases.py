@@ -1,4 +1,7 @@
-"""The texts that measure the poison detector: `python -m tests.unit.remember.poison_cases` prints the figures."""
+"""The texts that measure the poison detector.
+
+`python -m tests.unit.remember.screening.poison_cases` prints the figures.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,10 @@ from pathlib import Path
 from typing import Final
 
 import memoranda.demo
-from memoranda.remember.poison import find_poison
-from memoranda.remember.poison_rules import Channel
+from memoranda.remember.screening.poison import find_poison
+from memoranda.remember.screening.rules import Channel
 
-_DATA: Final = Path(__file__).parents[2] / "data" / "poison"
+_DATA: Final = Path(__file__).parents[3] / "data" / "poison"
 _CHANNELS: Final[dict[str, Channel]] = {"u": "user", "a": "agent", "o": "outside"}
 
 

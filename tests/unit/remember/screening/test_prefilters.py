@@ -9,8 +9,8 @@ from typing import Final
 
 import pytest
 
-from memoranda.remember import poison, poison_readings
-from memoranda.remember.poison import Suspicion, find_poison
+from memoranda.remember.screening import poison
+from memoranda.remember.screening.poison import Suspicion, find_poison
 from memoranda.security import redaction
 from memoranda.security.redaction import find_secrets
 from memoranda.text.cache import clear_text_caches
@@ -100,7 +100,7 @@ def test_prefilters_never_change_what_is_found(texts: list[str], monkeypatch: py
     for name in ("_LONG_NUMBER", "_ACCOUNT_START"):
         monkeypatch.setattr(redaction, name, re.compile(""))
     for name in ("_MAY_BE_HEX", "_LEET_MARK"):
-        monkeypatch.setattr(poison_readings, name, re.compile(""))
+        monkeypatch.setattr(poison, name, re.compile(""))
     monkeypatch.setattr(WordFilter, "find", lambda self, _: tuple(range(len(self._needs))))
     assert [_find(text) for text in texts] == filtered
     clear_text_caches()

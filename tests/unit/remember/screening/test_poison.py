@@ -4,9 +4,9 @@ import time
 
 import pytest
 
-from memoranda.remember.poison import find_poison
-from memoranda.remember.poison_rules import Channel
-from tests.unit.remember.poison_cases import demo_turns, read_cases
+from memoranda.remember.screening.poison import find_poison
+from memoranda.remember.screening.rules import Channel
+from tests.unit.remember.screening.poison_cases import demo_turns, read_cases
 
 
 def test_poison_is_flagged() -> None:

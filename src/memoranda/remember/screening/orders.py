@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from memoranda.remember.poison_order_languages import OTHER_LANGUAGES
-from memoranda.remember.poison_signs import AI, RULES, START, TARGET, make_sign
+from memoranda.remember.screening.signs import AI, OTHER_LANGUAGES, RULES, START, TARGET, make_sign
 
 _THE_AI: Final = rf"(?:(?:the|this|an|any|every|each|all|your|our)(?: \w+)? )?(?:{AI})"
 _BOT: Final = r"(?:(?:the|this|an|any|every|each|all|your|our) )?(?:(?:ai|a\.i\.|virtual|autonomous) (?:agents?|models?|systems?)|ai|assistants?|llms?|language models?|chat ?bots?|bots?|copilots?|chatgpt)"

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from memoranda.remember.poison_orders import ORDER_SIGNS
-from memoranda.remember.poison_signs import AI, RULES, START, TARGET, make_sign
+from memoranda.remember.screening.orders import ORDER_SIGNS
+from memoranda.remember.screening.signs import AI, RULES, START, TARGET, make_sign
 
 _RULE_STEMS: Final = (
     "instruction rule guid directive prompt polic restriction constraint safeguard guardrail filter training programming "
