@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from memoranda.dates.find import find_mentions
 from memoranda.remember.base import KnownMatch, KnownTexts, Rule, Utterance, Verdict
+from memoranda.remember.claims.find import CHANGE_TAKEN_BACK, TAKEN_BACK
+from memoranda.remember.dialogue import DialogueContext
 from memoranda.remember.echoes import merge_spans
 from memoranda.remember.screening.screen import mask_secrets, secret_sentences
 from memoranda.remember.small_talk import is_bare_answer, is_brief_statement, is_noise, names_by_emoji
-from memoranda.remember.take_backs import CHANGE_TAKEN_BACK, TAKEN_BACK
 from memoranda.security.fence import find_recalled_spans
 from memoranda.security.id_cipher import IdText
 from memoranda.text.sentences import (
@@ -24,7 +25,6 @@ from memoranda.text.sentences import (
     first_words,
     has_content,
     is_name_of,
-    sentence_spans,
     words_of,
 )
 from memoranda.types import Status
@@ -39,30 +39,12 @@ _OWN: Final = re.compile(
     r"\b(?:my|our)\s+(?!(?:god|goodness|gosh|pleasure|bad|word|dear|friends?|man|bro|best|thoughts?|way)\b)\w+", re.I
 )
 _ARTICLES: Final = frozenset(("the", "a", "an", "this", "that", "these", "those", "some", "any"))
-_MAX_QUESTION: Final = 200
-"""How many characters of a question are kept with its answer."""
 _MAX_REASON: Final = 80
 """How many characters of a known text a reason repeats."""
 _SHINGLE: Final = 5
 """Words in a run that is compared with the system prompt."""
 _RESTATED: Final = 0.6
 """The share of a text's word runs that must be in a system prompt for the text to restate it."""
-
-
-@dataclass(frozen=True, slots=True)
-class DialogueContext:
-    """What the gate knows about the conversation around a text."""
-
-    names: frozenset[str] = frozenset()
-    """The people in it, in lower case, first names and last names apart."""
-    instructions: frozenset[tuple[str, ...]] = frozenset()
-    """The word runs of the system prompts."""
-    question: str = ""
-    """What the turn before asked: a single word can then be an answer."""
-    announced_by: str | None = None
-    """The speaker whose last turn announced a text."""
-    in_play: bool = False
-    """Whether a role play goes on."""
 
 
 def dialogue_context(
@@ -73,14 +55,6 @@ def dialogue_context(
     runs = {run for prompt in system_prompts for run in _shingles(prompt)}
     known = before or DialogueContext()
     return replace(known, names=frozenset(people - {"user", "assistant", "tool"}), instructions=frozenset(runs))
-
-
-def question_in(text: str) -> str:
-    """Return the question that a text ends with; empty when it ends with none."""
-    if not text.rstrip().endswith("?"):
-        return ""
-    start, end = sentence_spans(text)[-1]
-    return text[start:end].strip()[-_MAX_QUESTION:]
 
 
 def with_question(utterance: Utterance, context: DialogueContext) -> str:

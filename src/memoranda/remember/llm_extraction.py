@@ -18,6 +18,8 @@ from memoranda.dates.find import find_mentions
 from memoranda.llm.base import LLM
 from memoranda.llm.structured import ask_for_items, expect_number, expect_object, expect_text
 from memoranda.remember.base import Candidate, KnownTexts, NoKnownTexts, Utterance, Verdict
+from memoranda.remember.claims.values import is_redacted
+from memoranda.remember.dialogue import DialogueContext
 from memoranda.remember.evidence import (
     KnownNames,
     QuotedWords,
@@ -30,9 +32,8 @@ from memoranda.remember.evidence import (
     unsupported_words,
 )
 from memoranda.remember.extraction import extract_candidate
-from memoranda.remember.gate import SECRET_REASON, DialogueContext, reject
+from memoranda.remember.gate import SECRET_REASON, reject
 from memoranda.remember.new_memory import DEFAULT_IMPORTANCE
-from memoranda.remember.values import is_redacted
 from memoranda.security.id_cipher import IdText
 from memoranda.security.redaction import holds_secret
 from memoranda.storage.claims import Claim, Operation, fold

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from memoranda.remember.claim_patterns import PATTERNS, possible_patterns
+from memoranda.remember.claims.patterns import PATTERNS, possible_patterns
 from memoranda.remember.screening.wordings import SIGNS
 from memoranda.text.word_filter import Needs, WordFilter, needed_words, words_in
 from tests.unit.remember.screening.poison_cases import demo_turns, read_cases
