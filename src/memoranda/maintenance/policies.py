@@ -9,7 +9,7 @@ from math import log2
 
 from memoranda.maintenance.base import SHORT_LIVED, UpkeepItem, UpkeepSettings, is_live, owner_key
 from memoranda.remember.duplicates import fingerprint, statement_tokens
-from memoranda.remember.importance import is_small_talk
+from memoranda.remember.importance.score import is_small_talk
 from memoranda.results.maintenance import UpkeepAction, UpkeepDecision
 from memoranda.security.id_cipher import show_id
 from memoranda.types import Memory, MemoryType, trust_rank

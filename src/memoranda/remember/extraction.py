@@ -12,7 +12,7 @@ from memoranda.remember.base import Candidate, Entity, Feature, KnownTexts, NoKn
 from memoranda.remember.claims.find import find_claims
 from memoranda.remember.dialogue import DialogueContext, follow_dialogue
 from memoranda.remember.gate import dialogue_context, judge, with_question
-from memoranda.remember.importance import combine_features, find_features
+from memoranda.remember.importance.score import combine_features, find_features
 from memoranda.remember.reading.entities import find_entities
 from memoranda.storage.claims import CLAIMS, PRESENTED, VOICE, Claim
 from memoranda.types import JSON, MemoryType

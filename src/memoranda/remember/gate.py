@@ -15,8 +15,8 @@ from memoranda.remember.base import KnownMatch, KnownTexts, Rule, Utterance, Ver
 from memoranda.remember.claims.find import CHANGE_TAKEN_BACK, TAKEN_BACK
 from memoranda.remember.dialogue import DialogueContext
 from memoranda.remember.echoes import merge_spans
+from memoranda.remember.importance.brief_statements import is_bare_answer, is_brief_statement, is_noise, names_by_emoji
 from memoranda.remember.screening.screen import mask_secrets, secret_sentences
-from memoranda.remember.small_talk import is_bare_answer, is_brief_statement, is_noise, names_by_emoji
 from memoranda.security.fence import find_recalled_spans
 from memoranda.security.id_cipher import IdText
 from memoranda.text.sentences import (

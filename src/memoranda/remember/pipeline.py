@@ -22,7 +22,7 @@ from memoranda.llm.failures import CallPause
 from memoranda.messages.message import CONVERTERS, Message, VendorMessage, as_message, is_message
 from memoranda.remember.base import Candidate, NoKnownTexts, Utterance, Verdict
 from memoranda.remember.dialogue import DialogueContext, follow_dialogue, read_before
-from memoranda.remember.duplicates import KnownTextIndex, tells_what_happened
+from memoranda.remember.duplicates import Known, KnownFinder, KnownTextIndex, tells_what_happened, utterance_of_memory
 from memoranda.remember.echoes import merge_spans
 from memoranda.remember.extraction import (
     extract_candidate,
@@ -35,8 +35,7 @@ from memoranda.remember.gate import (
     check_duplicate,
     reject,
 )
-from memoranda.remember.known import Known, KnownFinder, utterance_of_memory
-from memoranda.remember.model_reader import RETRIED, ModelAnswer, ModelReader, read_queued
+from memoranda.remember.model.reader import RETRIED, ModelAnswer, ModelReader, read_queued
 from memoranda.remember.new_memory import (
     DEFAULT_IMPORTANCE,
     EXPIRING,

@@ -25,9 +25,9 @@ from memoranda.remember.screening.features import (
     read_features,
 )
 from memoranda.remember.screening.rules import Channel, weigh_rules
-from memoranda.security.lookalikes import find_hidden, fold_lookalikes
+from memoranda.security.fence import find_hidden, fold_lookalikes
 from memoranda.text.cache import text_cache
-from memoranda.text.word_hints import WordFlags
+from memoranda.text.word_filter import WordFlags
 
 _MANY: Final = 50
 """How many encoded parts of a text are read."""

@@ -19,47 +19,8 @@ from itertools import pairwise
 from typing import Final
 
 from memoranda.remember.base import Feature
-from memoranda.remember.importance_words import (
-    ADDRESSED,
-    ADVERBS,
-    AFFECTED,
-    ASKED,
-    BE,
-    CAUSES,
-    CONTRACTED,
-    DANGERS,
-    ELLIPTIC,
-    EXPLICIT_HINTS,
-    FUTURE,
-    HABIT_CHANGES,
-    HARM,
-    HAVE,
-    HEARSAY,
-    HOLDS,
-    IDIOMS,
-    INSTRUCTIONS,
-    LIMITS,
-    ME,
-    MENTAL,
-    MODALS,
-    MOMENT,
-    MOODS,
-    NEEDS,
-    NOT,
-    OTHERS,
-    OWNERS,
-    PARTS,
-    POLITE,
-    PRONOUNS,
-    SELF,
-    SUBJECTS,
-    TO,
-    UP,
-    WISHED,
-    WISHES,
-    classes_of,
-)
-from memoranda.remember.small_talk import is_brief_statement
+from memoranda.remember.importance.brief_statements import is_brief_statement
+from memoranda.remember.importance.words import classes_of
 from memoranda.text.sentences import EMPTY_WORDS, split_sentences
 from memoranda.text.wishes import asks_for_good, standing_wishes
 
@@ -67,6 +28,73 @@ _MAX_CHARS: Final = 4_000
 """The rest of a longer text does not change the score."""
 _MATTERS: Final = 0.3
 """A feature from this weight on is a reason of its own; below it, a detail."""
+
+
+def _set_of(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_EXPLICIT_HINTS: Final = _set_of("remember note mind forget record important")
+_SELF: Final = _set_of(
+    "i i'm i've i'd i'll my me mine we we're we've we'd we'll our ours us user user's customer client patient caller"
+)
+_OTHERS: Final = _set_of("he she they he's she's they're his her their him them")
+_SUBJECTS: Final = _set_of("i we he she they user customer client patient caller member tenant")
+_CONTRACTED: Final = _set_of("i'm we're he's she's they're i've we've they've")
+_BE: Final = _set_of("am are is be was were been")
+_ADVERBS: Final = _set_of(
+    "just also really still already always never often usually only sometimes currently now mostly finally "
+    "recently actually both all then definitely probably totally even mainly normally generally"
+)
+_MODALS: Final = _set_of("will would shall should may might can could do does did 'd i'll we'll won't")
+_NOT: Final = _set_of(
+    "can't cannot don't doesn't never unable not no only avoid without couldn't won't mustn't shouldn't isn't "
+    "aren't ain't didn't neither nor nothing none"
+)
+_LIMITS: Final = _set_of("can't cannot don't doesn't never unable only avoid won't mustn't always nobody")
+_HARM: Final = _set_of(
+    "kill upset trigger swell react makes make gives give dangerous harm limits touch trace sick ill poorly bloat free"
+)
+_IDIOMS: Final = _set_of(
+    "believe wait agree imagine complain resist tell say think remember help worry mind know see get even recall"
+)
+_MENTAL: Final = _set_of(
+    "guess see wonder think know mean hope agree suppose believe bet feel understand doubt swear wish figure "
+    "notice hear say admit remember forget"
+)
+_MOODS: Final = _set_of(
+    "tired bored hungry thirsty sleepy happy sad sorry sure fine okay ok good well back here there glad excited "
+    "curious kidding joking serious late early ready busy cold warm hot full surprised impressed confused lost "
+    "stuck done just sitting scrolling lying waiting looking watching listening eating drinking reading trying "
+    "having doing so a-bit pretty very really quite honestly"
+)
+_NEEDS: Final = _set_of("need needs needed require requires rely relies depend depends supposed obliged")
+_FUTURE: Final = _set_of("i'll we'll will going planning want wants tomorrow next")
+_ASKED: Final = _set_of(
+    "write rewrite rephrase reword translate summarise summarize explain show give tell continue make try add "
+    "list generate create draft fix describe compare define suggest recommend let let's scrap go repeat shorten "
+    "expand"
+)
+_POLITE: Final = _set_of("please ok okay now so and then well just")
+_MOMENT: Final = _set_of("today tonight yesterday again just somehow funny bit kinda silly weird random")
+_WISHES: Final = _set_of("i'd we'd would user'd")
+_WISHED: Final = _set_of("like love prefer rather want appreciate")
+_ADDRESSED: Final = _set_of("call email answer text phone address contact reach write message")
+_HABIT_CHANGES: Final = _set_of("stop stopped quit start started begin began up keep avoid dropped resumed")
+_DANGERS: Final = _set_of("dangerous unsafe deadly fatal lethal harmful risky hurts hurt kills kill life-threatening")
+_OWNERS: Final = _set_of("my our his her their user's its have has got own owns had")
+_HOLDS: Final = _set_of("my our own owns bought buy buying sold sell selling rent renting rented have got has")
+_INSTRUCTIONS: Final = _set_of("don't never always keep use avoid bring leave ensure stick speak reply respond send")
+_CAUSES: Final = _set_of("makes make gives give sends send leaves leave")
+_PARTS: Final = _set_of("break broke breaking broken split")
+_UP: Final = frozenset(("up",))
+_TO: Final = frozenset(("to",))
+_ME: Final = frozenset(("me",))
+_HAVE: Final = _set_of("have has got")
+_AFFECTED: Final = _set_of("me us him her them my")
+_HEARSAY: Final = _set_of("read heard hear dreamt dreamed guess think thought wonder wondered")
+_ELLIPTIC: Final = _set_of("no never only can't cannot without avoid must don't needs")
+_PRONOUNS: Final = _SELF | _OTHERS | _set_of("you you're your it it's that that's this there there's who what")
 _PERSONAL_TOPICS: Final = (
     ("family event", 0.5), ("identity", 0.45), ("work", 0.4), ("workplace", 0.15), ("plan", 0.4), ("preference", 0.45),
 )  # fmt: skip
@@ -82,7 +110,7 @@ _QUESTION: Final = re.compile(r"^[^.!]*\?\s*$", re.S)
 _DIGIT: Final = re.compile(r"\d")
 _CODE: Final = re.compile(r"@\w|\d{3,}|\d[-:/]\d|[$€£]\s?\d|\d\s?(?:€|euros?|dollars?|pounds?|kg|kilos?|cm|mg|%)")
 _OWN: Final = frozenset(("my", "our", "user's"))
-_OPENERS: Final = SUBJECTS | CONTRACTED | _OWN
+_OPENERS: Final = _SUBJECTS | _CONTRACTED | _OWN
 """The words after which somebody may state how they are."""
 
 
@@ -99,7 +127,7 @@ class _Text:
 
     @property
     def is_personal(self) -> bool:
-        return bool(self.found & SELF or self.found & OTHERS or "kin" in self.classes)
+        return bool(self.found & _SELF or self.found & _OTHERS or "kin" in self.classes)
 
 
 def find_features(text: str, role: str = "user") -> tuple[Feature, ...]:
@@ -140,7 +168,7 @@ def _read(text: str) -> _Text:
 
 def _yield_features(text: _Text, role: str) -> Iterator[Feature]:
     yield Feature("words", round(min(0.1, 0.02 * len(_content_words(text))), 3))
-    explicit = role == "user" and text.found & EXPLICIT_HINTS and _EXPLICIT.search(text.text.lower().replace("’", "'"))
+    explicit = role == "user" and text.found & _EXPLICIT_HINTS and _EXPLICIT.search(text.text.lower().replace("’", "'"))
     if explicit:
         yield Feature("explicit", 0.85)
     reasons = [*_find_topics(text), *_find_shapes(text)]
@@ -153,20 +181,20 @@ def _yield_features(text: _Text, role: str) -> Iterator[Feature]:
 def _find_topics(text: _Text) -> Iterator[Feature]:
     """Yield what the text is about: the classes of its words, where they speak of somebody."""
     classes, personal = text.classes, text.is_personal
-    limited = bool(text.found & LIMITS or text.found & NOT or text.found & HARM)
-    if text.found & DANGERS and personal:
+    limited = bool(text.found & _LIMITS or text.found & _NOT or text.found & _HARM)
+    if text.found & _DANGERS and personal:
         yield Feature("danger", 0.6)
-    if "health" in classes or ("body" in classes and personal and (limited or text.found & NEEDS)):
+    if "health" in classes or ("body" in classes and personal and (limited or text.found & _NEEDS)):
         yield Feature("safety", 0.85 if personal else 0.45)
     if "access" in classes:
         yield Feature("access", 0.75)
     if "diet" in classes or ("food" in classes and limited):
         yield Feature("diet", 0.75)
     if "kin" in classes or ("pet" in classes and _has_owner(text.words)):
-        yield Feature("family", 0.5 if text.found & SELF or _has_owner(text.words) else 0.25)
-    if _follows(text, PARTS, UP) and personal:
+        yield Feature("family", 0.5 if text.found & _SELF or _has_owner(text.words) else 0.25)
+    if _follows(text, _PARTS, _UP) and personal:
         yield Feature("family event", 0.5)
-    if "property" in classes and text.found & HOLDS:
+    if "property" in classes and text.found & _HOLDS:
         yield Feature("property", 0.35)
     for name, weight in _PERSONAL_TOPICS:
         if name in classes and personal:
@@ -180,7 +208,7 @@ def _find_topics(text: _Text) -> Iterator[Feature]:
 def _has_owner(words: Sequence[str]) -> bool:
     """Return whether a relative or a pet is somebody's: "my dog", "have two cats"."""
     for position, word in enumerate(words):
-        if {"kin", "pet"} & set(classes_of(word)) and set(words[max(0, position - 3) : position]) & OWNERS:
+        if {"kin", "pet"} & set(classes_of(word)) and set(words[max(0, position - 3) : position]) & _OWNERS:
             return True
     return False
 
@@ -188,30 +216,30 @@ def _has_owner(words: Sequence[str]) -> bool:
 def _find_shapes(text: _Text) -> Iterator[Feature]:
     """Yield what the sentence does: limits somebody, needs something, announces something, states how somebody is."""
     words = text.words
-    if text.found & LIMITS and text.is_personal and _is_limited(words):
+    if text.found & _LIMITS and text.is_personal and _is_limited(words):
         yield Feature("limit", 0.45)
-    if text.found & ELLIPTIC and not text.found & PRONOUNS and len(words) > 2:
+    if text.found & _ELLIPTIC and not text.found & _PRONOUNS and len(words) > 2:
         # Somebody who leaves out the subject speaks of themselves: "no stairs please", "trains, never planes".
         yield Feature("limit", 0.4)
-    if text.found & NEEDS or _follows(text, HAVE, TO):
+    if text.found & _NEEDS or _follows(text, _HAVE, _TO):
         yield Feature("need", 0.4)
-    if text.is_personal and text.found & FUTURE:
+    if text.is_personal and text.found & _FUTURE:
         yield Feature("commitment", 0.4)
     if _states_something(words):
         yield Feature("personal fact", 0.45)
-    if _follows(text, CAUSES, AFFECTED):
+    if _follows(text, _CAUSES, _AFFECTED):
         yield Feature("effect", 0.35)
-    if (words and words[0] in INSTRUCTIONS and not _is_request(words)) or standing_wishes(text.text):
+    if (words and words[0] in _INSTRUCTIONS and not _is_request(words)) or standing_wishes(text.text):
         yield Feature("instruction", 0.4)
-    if _follows(text, WISHES, WISHED) or _follows(text, ADDRESSED, ME):
+    if _follows(text, _WISHES, _WISHED) or _follows(text, _ADDRESSED, _ME):
         yield Feature("wish", 0.45)
-    if _follows_form(text, HABIT_CHANGES, "ing") and text.is_personal:
+    if _follows_form(text, _HABIT_CHANGES, "ing") and text.is_personal:
         yield Feature("habit", 0.45)
 
 
 def _is_limited(words: Sequence[str]) -> bool:
     """Return whether somebody cannot, never or only does something, and it is no idiom such as "can't wait"."""
-    return any(word in LIMITS and after not in IDIOMS for word, after in pairwise((*words, "")))
+    return any(word in _LIMITS and after not in _IDIOMS for word, after in pairwise((*words, "")))
 
 
 def _follows(text: _Text, first: frozenset[str], second: frozenset[str]) -> bool:
@@ -231,12 +259,12 @@ def _states_something(words: Sequence[str]) -> bool:
     for position, word in enumerate(words):
         if word not in _OPENERS:
             continue
-        rest = [each for each in words[position + 1 : position + 5] if each not in ADVERBS]
+        rest = [each for each in words[position + 1 : position + 5] if each not in _ADVERBS]
         if not rest:
             continue
-        if word in SUBJECTS and _is_state(rest):
+        if word in _SUBJECTS and _is_state(rest):
             return True
-        if word in CONTRACTED and (rest[0] in ("got", "been") if word.endswith("ve") else rest[0] not in MOODS):
+        if word in _CONTRACTED and (rest[0] in ("got", "been") if word.endswith("ve") else rest[0] not in _MOODS):
             return True
         if word in _OWN and any(_is_present(each) for each in rest[1:4]):
             return True
@@ -250,9 +278,9 @@ def _is_present(word: str) -> bool:
 
 def _is_state(rest: Sequence[str]) -> bool:
     verb = rest[0]
-    if verb in BE:
-        return len(rest) > 1 and verb not in ("was", "were") and rest[1] not in MOODS
-    if verb in MODALS or verb in MENTAL or "'" in verb or not verb.isalpha():
+    if verb in _BE:
+        return len(rest) > 1 and verb not in ("was", "were") and rest[1] not in _MOODS
+    if verb in _MODALS or verb in _MENTAL or "'" in verb or not verb.isalpha():
         return False
     return not verb.endswith("ed") and "past" not in classes_of(verb)
 
@@ -283,7 +311,7 @@ def _find_small_talk(text: _Text, has_reason: bool) -> Iterator[Feature]:
         yield Feature("errand", -0.35)
     if has_reason and _tells_of_hearsay(text.words):
         yield Feature("hearsay", -0.5)
-    if text.found & MOMENT:
+    if text.found & _MOMENT:
         yield Feature("moment", -0.1 if has_reason else -0.3)
     if not text.is_personal:
         yield Feature("about nobody", -0.3)
@@ -291,8 +319,8 @@ def _find_small_talk(text: _Text, has_reason: bool) -> Iterator[Feature]:
 
 def _is_request(words: Sequence[str]) -> bool:
     """Return whether it asks the assistant to do something with words: "Make it shorter", "Give me another one"."""
-    first = next((word for word in words if word not in POLITE), "")
-    return first in ASKED
+    first = next((word for word in words if word not in _POLITE), "")
+    return first in _ASKED
 
 
 def _opens_lightly(words: Sequence[str]) -> bool:
@@ -304,7 +332,7 @@ def _tells_of_an_errand(words: Sequence[str]) -> bool:
     if words and words[0].endswith("ed") and len(words[0]) > 4:
         return True
     for position, word in enumerate(words[:-1]):
-        verb = next((each for each in words[position + 1 : position + 4] if each not in ADVERBS), "")
+        verb = next((each for each in words[position + 1 : position + 4] if each not in _ADVERBS), "")
         if word in ("i", "we") and (verb.endswith("ed") or "past" in classes_of(verb)):
             return True
     return False
@@ -312,8 +340,8 @@ def _tells_of_an_errand(words: Sequence[str]) -> bool:
 
 def _tells_of_hearsay(words: Sequence[str]) -> bool:
     """Return whether it is what somebody read, heard, dreamt or guesses: "I read somewhere that …"."""
-    start = [word for word in words[:4] if word not in ADVERBS]
-    return len(start) > 1 and start[0] == "i" and start[1] in HEARSAY
+    start = [word for word in words[:4] if word not in _ADVERBS]
+    return len(start) > 1 and start[0] == "i" and start[1] in _HEARSAY
 
 
 def _content_words(text: _Text) -> list[str]:
@@ -325,22 +353,22 @@ def _is_small_sentence(text: _Text) -> bool:
     if (
         text.names
         or _DIGIT.search(text.text)
-        or text.found & NOT
+        or text.found & _NOT
         or any(feature.weight >= _MATTERS for feature in features)
         or is_brief_statement(text.text)
         or standing_wishes(text.text)
     ):
         return False
     if _QUESTION.match(text.text) or _is_request(text.words):
-        return not text.found & SELF or _follows(text, ASKED, ME)
+        return not text.found & _SELF or _follows(text, _ASKED, _ME)
     light = [word for word in _content_words(text) if _is_light(word)]
     other = len(_content_words(text)) - len(light)
     # What somebody says of themselves is a statement as soon as one word of it is more than a mood.
-    return other == 0 or (bool(light) and other <= len(light) and other <= 1 and not text.found & SELF)
+    return other == 0 or (bool(light) and other <= len(light) and other <= 1 and not text.found & _SELF)
 
 
 def _is_light(word: str) -> bool:
-    if word in MOODS or word in MOMENT or word in MENTAL:
+    if word in _MOODS or word in _MOMENT or word in _MENTAL:
         return True
     classes = classes_of(word)
     return "small" in classes or "trivial" in classes

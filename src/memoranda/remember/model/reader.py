@@ -16,7 +16,7 @@ from memoranda.llm.base import LLM, MeteredLLM
 from memoranda.llm.failures import CallPause, describe_failure
 from memoranda.remember.base import Candidate, KnownTexts, Verdict
 from memoranda.remember.extraction import extract_each, only_candidates
-from memoranda.remember.llm_extraction import ModelContext, extract_facts
+from memoranda.remember.model.facts import ModelContext, extract_facts
 from memoranda.remember.new_memory import WriteOptions, utterance_of_turn
 from memoranda.storage.base import Store
 from memoranda.storage.changes import MarkExtracted, StoredTurn

@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from memoranda.remember.evidence import KnownNames, QuotedWords, find_problem
-from memoranda.remember.llm_extraction import find_quote
+from memoranda.remember.model.evidence import KnownNames, QuotedWords, find_problem
+from memoranda.remember.model.facts import find_quote
 
 SAID = datetime(2026, 3, 9, 12, tzinfo=UTC)  # a Monday
 NAMES = KnownNames(speaker=[("ana",), ("user",)], addressee=[("bot",)], others=[("tom",), ("maria", "silva")])

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from memoranda.remember.extraction import rate_importance
-from memoranda.remember.importance import is_small_talk
+from memoranda.remember.importance.score import is_small_talk
 
 TRUTH = Path(__file__).parents[3] / "benchmarks" / "truth"
 

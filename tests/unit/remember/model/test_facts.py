@@ -15,7 +15,7 @@ from memoranda.messages.message import Message
 from memoranda.remember.base import Candidate, KnownTexts, NoKnownTexts, Verdict
 from memoranda.remember.duplicates import KnownTextIndex
 from memoranda.remember.extraction import extract, only_candidates
-from memoranda.remember.llm_extraction import ModelContext, ModelFindings, extract_facts, find_quote
+from memoranda.remember.model.facts import ModelContext, ModelFindings, extract_facts, find_quote
 from memoranda.testing.fakes import HashEmbedder
 from memoranda.types import MemoryType
 from tests.unit.remember.samples import message

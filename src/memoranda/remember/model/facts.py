@@ -20,7 +20,9 @@ from memoranda.llm.structured import ask_for_items, expect_number, expect_object
 from memoranda.remember.base import Candidate, KnownTexts, NoKnownTexts, Utterance, Verdict
 from memoranda.remember.claims.values import is_redacted
 from memoranda.remember.dialogue import DialogueContext
-from memoranda.remember.evidence import (
+from memoranda.remember.extraction import extract_candidate
+from memoranda.remember.gate import SECRET_REASON, reject
+from memoranda.remember.model.evidence import (
     KnownNames,
     QuotedWords,
     contains_words,
@@ -31,8 +33,6 @@ from memoranda.remember.evidence import (
     resolves_to,
     unsupported_words,
 )
-from memoranda.remember.extraction import extract_candidate
-from memoranda.remember.gate import SECRET_REASON, reject
 from memoranda.remember.new_memory import DEFAULT_IMPORTANCE
 from memoranda.security.id_cipher import IdText
 from memoranda.security.redaction import holds_secret
