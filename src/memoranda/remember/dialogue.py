@@ -64,9 +64,9 @@ def read_before(store: Store, first: Utterance, scope: Scope) -> DialogueContext
     announced = own is not None and _announces(own.content or "", [each.content or "" for each in between])
     is_answer = len(first_words(first.text, _ANSWER_WORDS + 1)) <= _ANSWER_WORDS
     return DialogueContext(
-        question=question_in(last[0].content or "") if is_answer and last and last[0] is not own else "",
+        question=_question_in(last[0].content or "") if is_answer and last and last[0] is not own else "",
         announced_by=first.speaker if announced else None,
-        in_play=is_in_play(each.content or "" for each in reversed(last) if each.role == "user"),
+        in_play=_is_in_play(each.content or "" for each in reversed(last) if each.role == "user"),
     )
 
 
@@ -76,18 +76,18 @@ def follow_dialogue(
     """Yield each utterance, marked where it may not be about its speaker, and the context in which it was said."""
     for utterance in utterances:
         if utterance.role == "user":
-            context = replace(context, in_play=is_played(utterance.text, in_play=context.in_play))
+            context = replace(context, in_play=_is_played(utterance.text, in_play=context.in_play))
         announced = utterance.speaker == context.announced_by
         presented: Presented | None = "play" if context.in_play else "text" if announced else None
         yield replace(utterance, presented=presented), context
         announced_by = None if announced or _is_answer(utterance.text) else context.announced_by
-        announced_by = utterance.speaker if utterance.message and waits_for_text(utterance.text) else announced_by
-        context = replace(context, question=question_in(utterance.text), announced_by=announced_by)
+        announced_by = utterance.speaker if utterance.message and _waits_for_text(utterance.text) else announced_by
+        context = replace(context, question=_question_in(utterance.text), announced_by=announced_by)
 
 
 def _announces(text: str, answers: Iterable[str]) -> bool:
     """Return whether a message waits for the next one, and nobody answered it with more than "sure, go ahead"."""
-    return waits_for_text(text) and not any(map(_is_answer, answers))
+    return _waits_for_text(text) and not any(map(_is_answer, answers))
 
 
 def _is_answer(text: str) -> bool:
@@ -98,7 +98,7 @@ def _same_speaker(stored: StoredMessage, message: Message) -> bool:
     return (stored.role, stored.speaker or stored.role) == (message.role, message.name or message.role)
 
 
-def question_in(text: str) -> str:
+def _question_in(text: str) -> str:
     """Return the question that a text ends with; empty when it ends with none."""
     if not text.rstrip().endswith("?"):
         return ""
@@ -156,7 +156,7 @@ def is_statement(sentence: str) -> bool:
 
 
 @text_cache(256)
-def waits_for_text(message: str) -> bool:
+def _waits_for_text(message: str) -> bool:
     """Return whether a message may make a text of the next one: "Translate my next message", "Here's a poem".
 
     In doubt it does: what follows then hides nothing, and is recalled all the same.
@@ -258,14 +258,14 @@ def ends_play(text: str) -> bool:
     return _ENDS.search(text[:_LONGEST_PLAYED]) is not None
 
 
-def is_played(text: str, *, in_play: bool) -> bool:
+def _is_played(text: str, *, in_play: bool) -> bool:
     """Return whether a message belongs to a role play, and so does what follows it."""
     return begins_play(text) or (in_play and not ends_play(text))
 
 
-def is_in_play(messages: Iterable[str]) -> bool:
+def _is_in_play(messages: Iterable[str]) -> bool:
     """Return whether a role play goes on after these messages, the oldest first."""
     in_play = False
     for text in messages:
-        in_play = is_played(text, in_play=in_play)
+        in_play = _is_played(text, in_play=in_play)
     return in_play

@@ -42,11 +42,11 @@ def find_claims(utterance: Utterance, events: Sequence[Mention]) -> tuple[Claim,
     for clause in find_clauses(utterance.text):
         claims += claims_in_clause(clause, utterance, events)
     if is_person(utterance):
-        claims += find_commitments(utterance, events)
+        claims += _find_commitments(utterance, events)
     shown = [claim for claim in claims if not is_redacted(f"{claim.subject} {claim.value}")]
     settled = _keep_last_change(_settle(shown))
     return tuple(
-        take_back(
+        _take_back(
             [_limit(claim, settled, utterance, events) for claim in settled],
             utterance if is_person(utterance) else None,
         )
@@ -159,7 +159,7 @@ _COMMITMENT: Final = re.compile(
 )
 
 
-def find_commitments(utterance: Utterance, events: Sequence[Mention]) -> Iterator[Claim]:
+def _find_commitments(utterance: Utterance, events: Sequence[Mention]) -> Iterator[Claim]:
     """Yield what the speaker promises or wants to be reminded of: true until it is due."""
     offset = utterance.span[0]
     for pattern in (_REMIND, _COMMITMENT):
@@ -247,7 +247,7 @@ _STILL_SO: Final = re.compile(
 )
 
 
-def take_back(claims: list[Claim], utterance: Utterance | None) -> Iterator[Claim]:
+def _take_back(claims: list[Claim], utterance: Utterance | None) -> Iterator[Claim]:
     """Yield the claims without those that the same text takes back, and that it takes back what was said before it.
 
     Without an utterance, nobody speaks who could take something back.

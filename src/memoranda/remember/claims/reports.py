@@ -15,7 +15,7 @@ from memoranda.remember.reading.lexicon import CHILDREN, PARTNERS, RELATIVES
 from memoranda.text.sentences import Span, blank_out, sentence_spans
 
 # What may open a report of one's own: a greeting, a conjunction, words that announce news or a correction.
-REPORT_OPENING: Final = re.compile(
+_REPORT_OPENING: Final = re.compile(
     r"(?:(?:and|but|so|well|yes|yep|ok|okay|hey|hi|hello|good (?:morning|afternoon|evening)|also|plus|anyway|btw|by the way|fyi"
     r"|(?:i |we )?(?:just )?want(?:ed)? to let you know(?: that)?|just (?:so you know|to let you know)|for the record|for your (?:records|information)"
     r"|(?:(?:a|some|quick|small|big|good|great|bad|sad|personal|life|important) )*(?:news|updates?)|it['’]s official|as you know"
@@ -106,7 +106,7 @@ def is_plain_report(text: str, span: Span, value: str, others: Iterable[Span], *
                 if _CIRCUMSTANCE.search(after):
                     return False
             words = left[start : span[0]] + after
-        if not (_consists_of((REPORT_OPENING, _BESIDE), words) or is_small_talk(text[start:end])):
+        if not (_consists_of((_REPORT_OPENING, _BESIDE), words) or is_small_talk(text[start:end])):
             return False
     return True
 

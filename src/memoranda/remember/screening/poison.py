@@ -51,17 +51,17 @@ _ROT13_WORDS: Final = tuple(codecs.encode(word, "rot13") for word in _TURNED_WOR
 _REVERSED_WORDS: Final = tuple(word[::-1] for word in _TURNED_WORDS)
 
 
-def may_be_encoded(word: str) -> bool:
+def _may_be_encoded(word: str) -> bool:
     """Return whether what stands between white space can be encoded."""
     return _ENCODED.search(word) is not None
 
 
-def may_be_spelled(word: str) -> bool:
+def _may_be_spelled(word: str) -> bool:
     """Return whether what stands between white space can be a part of a word that is spelled out."""
     return _SINGLE_LETTER.search(word) is not None
 
 
-def may_be_turned(lowered: str) -> bool:
+def _may_be_turned(lowered: str) -> bool:
     """Return whether a text, or a word of one, has a word of rules with other letters or backwards."""
     return any(map(lowered.__contains__, _ROT13_WORDS)) or any(map(lowered.__contains__, _REVERSED_WORDS))
 
@@ -72,7 +72,7 @@ def decode(text: str, visible: str, *, encoded: bool) -> Iterator[tuple[str, str
     Args:
         text: The text as it is written.
         visible: The text as it looks.
-        encoded: Whether a word of it may be encoded; see `may_be_encoded`.
+        encoded: Whether a word of it may be encoded; see `_may_be_encoded`.
     """
     for match in islice(_ENCODED.finditer(visible), _MANY) if encoded else ():
         if (decoded := _decode_base64(match[0])) is not None:
@@ -94,8 +94,8 @@ def rewrite(visible: str, *, spelled: bool, turned: bool) -> Iterator[tuple[str,
 
     Args:
         visible: The text as it looks.
-        spelled: Whether a word of it may be a part of one that is spelled out; see `may_be_spelled`.
-        turned: Whether a word of it is one of rules, turned; see `may_be_turned`.
+        spelled: Whether a word of it may be a part of one that is spelled out; see `_may_be_spelled`.
+        turned: Whether a word of it is one of rules, turned; see `_may_be_turned`.
     """
     if "%" in visible and (decoded := unquote(visible)) != visible:
         yield "percent-encoded", decoded
@@ -305,9 +305,9 @@ def _find_flags(word: str) -> int:
         _BEGINS_PHRASE: begins_phrase(word, _ANCHORS),
         _HAS_RULE_PART: any(map(spaced.__contains__, _RULE_PARTS)),
         _HAS_NOT_OWN_PART: any(map(spaced.__contains__, _NOT_OWN_PARTS)),
-        _MAY_BE_ENCODED: may_be_encoded(word),
-        _MAY_BE_SPELLED: may_be_spelled(word),
-        _MAY_BE_TURNED: may_be_turned(word),
+        _MAY_BE_ENCODED: _may_be_encoded(word),
+        _MAY_BE_SPELLED: _may_be_spelled(word),
+        _MAY_BE_TURNED: _may_be_turned(word),
     }
     return sum(flag for flag, is_set in found.items() if is_set)
 

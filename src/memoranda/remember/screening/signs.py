@@ -94,7 +94,7 @@ AI_WORD: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class OverrideWords:
+class _OverrideWords:
     """The words of one language, as alternatives of a pattern over text in lower case."""
 
     verbs: str
@@ -106,7 +106,7 @@ class OverrideWords:
 
 
 _WORDS: Final = {
-    "de": OverrideWords(
+    "de": _OverrideWords(
         r"ignorier\w*|vergiss|vergesst|vergessen sie|missachte\w*|verwirf|verwerfen sie|überschreib\w*|umgehe?\w*|befolge?n? (?:sie )?nicht|"
         r"lass\w* .{0,40}außer acht|setz\w* .{0,60}außer kraft|halte dich nicht|hör auf|missachten sie|beachte\w* .{0,50}nicht",
         r"alle|alles|sämtliche|vorherig\w*|bisherig\w*|vorangegangen\w*|vorangehend\w*|vorig\w*|früher\w*|obig\w*|deine[nr]?|ihre|eure|system\w*",
@@ -114,75 +114,75 @@ _WORDS: Final = {
         r"prompts?|vorschrift\w*|sicherheitsregel\w*|vorherige gesagt\w*|anleitung\w*|weisung\w*",
         r"nicht|nie|niemals|bitte nicht",
     ),
-    "fr": OverrideWords(
+    "fr": _OverrideWords(
         r"ignor(?:e|ez|er)|oubli(?:e|ez|er)|ne ten(?:ez|ir) (?:pas|plus|aucun)? ?compte|ne tiens (?:pas|plus|aucun)? ?compte|fais abstraction|faites abstraction|"
         r"outrepass\w+|contourn\w+|désactiv\w+|ne sui[st] (?:pas|plus)|ne suivez (?:pas|plus)|néglig\w+|annul\w+|passe outre|passez outre|n'obéi\w+ (?:pas|plus)",
         r"tou(?:t|te|s|tes)|précédente?s?|antérieure?s?|ci-dessus|préalables?|tes|vos|système|initiales?|données",
         r"instructions?|consignes?|règles?|directives?|ordres?|restrictions?|limites|limitations?|prompts?|invites?|contraintes?|politiques?|filtres?",
         r"n'|pas|ne pas|jamais",
     ),
-    "es": OverrideWords(
+    "es": _OverrideWords(
         r"ignor(?:a|e|en|ar|ad)|olvid(?:a|e|en|ar|ad)|olvídate de|olvídese de|haz caso omiso|haga caso omiso|descart(?:a|e|ar)|desestim(?:a|e|ar)|omit(?:e|a|ir)|"
         r"anul(?:a|e|ar)|no sigas|no siga|no obedezcas|desobedece|pasa por alto|desactiv(?:a|e|ar)|elud(?:e|a|ir)|deja de seguir",
         r"tod[oa]s?|anterior(?:es)?|previ[oa]s?|precedentes?|arriba|tus|sus|sistema|iniciales|originales",
         r"instruccion(?:es)?|instrucción|reglas?|órdenes|directrices|indicaciones|normas|restricciones|políticas|prompts?|mensaje del sistema|limitaciones|filtros?|comandos",
         r"no|nunca|jamás",
     ),
-    "it": OverrideWords(
+    "it": _OverrideWords(
         r"ignor(?:a|i|are|ate|ino)|dimentic(?:a|hi|are|ate)|trascur(?:a|i|are|ate)|non (?:seguire|considerare|tenere conto|rispettare|segua)|disattiv(?:a|i|are)|"
         r"annull(?:a|i|are)|scart(?:a|i|are)|aggira(?:re)?|sovrascriv(?:i|a|ere)|tralasci\w+|lascia perdere",
         r"tutt[eio]|precedent[ei]|anterior[ei]|sopra|tue|tuoi|sue|vostre|sistema|inizial[ei]",
         r"istruzion[ei]|regol[ae]|direttiv[ae]|indicazion[ei]|ordini|comand[io]|restrizion[ei]|limitazion[ei]|prompts?|linee guida|politiche|vincoli|filtri",
         r"non|mai",
     ),
-    "pt": OverrideWords(
+    "pt": _OverrideWords(
         r"ignor(?:e|a|ar|em)|esque[çc](?:a|e|er|am)|desconsider(?:e|a|ar|em)|desobede[çc]a|não (?:siga|sigas|obedeça|cumpra)|descart(?:e|a|ar)|anul(?:e|a|ar)|desativ(?:e|a|ar)|"
         r"contorn(?:e|a|ar)|despreze|deixe de (?:lado|seguir)",
         r"tod[oa]s?|anterior(?:es)?|prévi[oa]s?|precedentes?|acima|suas?|teus|tuas|seus|sistema|iniciais",
         r"instruç(?:ões|ão)|regras?|diretrizes?|ordens|orientações|comandos?|restrições|políticas?|prompts?|normas|limitações|filtros?",
         r"não|nunca|jamais",
     ),
-    "nl": OverrideWords(
+    "nl": _OverrideWords(
         r"negeer\w*|vergeet|vergeten|laat .{0,50}buiten beschouwing|sla .{0,50}over|volg .{0,40}niet|omzeil\w*|overschrijf|schakel .{0,50}uit|trek je niets aan|houd je niet",
         r"alle|alles|vorige|voorgaande|eerdere|bovenstaande|voorafgaande|jouw|je|uw|systeem\w*|oorspronkelijke",
         r"instructies?|regels?|richtlijn\w*|opdracht\w*|aanwijzing\w*|voorschrift\w*|bevelen|beperking\w*|prompts?|systeemprompt|beleid|filters?|restricties",
         r"niet|nooit",
     ),
-    "pl": OverrideWords(
+    "pl": _OverrideWords(
         r"zignoruj\w*|ignoruj\w*|zapomnij\w*|pomiń\w*|zlekceważ\w*|lekceważ|odrzuć\w*|nie (?:stosuj|przestrzegaj|wykonuj|zważaj)\w*|obejdź|wyłącz\w*|unieważnij|nadpisz",
         r"wszystki\w+|poprzedni\w+|wcześniejsz\w+|powyższ\w+|dotychczasow\w+|swo(?:je|ich|im)|twoj\w+|systemow\w+",
         r"instrukcj\w+|zasad\w*|poleceni\w*|poleceń|wytyczn\w+|reguł\w*|rozkaz\w*|ogranicze\w+|prompt\w*|dyrektyw\w*|zaleceni\w+|filtr\w*",
         r"nie|nigdy",
     ),
-    "ru": OverrideWords(
+    "ru": _OverrideWords(
         r"игнорируй\w*|проигнорируй\w*|забудь\w*|отбрось\w*|пренебреги\w*|не (?:следуй|соблюдай|выполняй|обращай внимания|учитывай|подчиняйся)\w*|отмени\w*|обойди\w*|отключи\w*|"
         r"перестань\w*|нарушь\w*|игнорировать|забыть|отменить|не следовать",
         r"все\w*|предыдущ\w+|прошл\w+|прежн\w+|ранее|вышеуказанн\w+|выше|сво(?:и|их|ими|им)|твои\w*|ваш\w+|системн\w+|предшествующ\w+",
         r"инструкци\w+|правил\w*|указани\w+|команд\w*|директив\w*|предписани\w+|ограничени\w+|промпт\w*|распоряжени\w+|приказ\w*|установк\w+|подсказк\w+|фильтр\w*|политик\w*",
         r"не|никогда",
     ),
-    "uk": OverrideWords(
+    "uk": _OverrideWords(
         r"ігноруй\w*|проігноруй\w*|забудь\w*|відкинь\w*|не (?:дотримуйся|виконуй|зважай|слідуй)\w*|скасуй\w*|обійди\w*|вимкни\w*",
         r"усі|всі\w*|попередн\w+|раніше|вище\w*|свої\w*|твої\w*|ваші|системн\w+",
         r"інструкці\w+|правил\w*|вказівк\w+|команд\w*|обмежен\w+|промпт\w*|наказ\w*|директив\w*",
         r"не|ніколи",
     ),
-    "cs": OverrideWords(
+    "cs": _OverrideWords(
         r"ignoruj\w*|zapomeň\w*|nevšímej si|nedbej|neřiď se|přeskoč|zruš\w*|obejdi|vypni", r"všechn\w+|veškeré|předchozí\w*|dřívější\w*|výše|své|tvé|systémov\w+",
         r"instrukc\w+|pokyn\w*|pravidl\w*|příkaz\w*|omezení|prompt\w*|směrnic\w*", r"nikdy",
     ),
-    "sv": OverrideWords(
+    "sv": _OverrideWords(
         r"ignorera|glöm|strunta i|bortse från|åsidosätt|följ inte|kringgå|ignorer|glem|se bort fra|følg ikke", r"alla|alle|tidigare|föregående|ovanstående|tidligere|forrige|dina|dine|system\w*",
         r"instruktion\w*|instruks\w*|regl\w*|riktlinj\w*|retningslinj\w*|order|prompt\w*|begränsning\w*|anvisning\w*", r"inte|aldrig|ikke|aldri",
     ),
-    "tr": OverrideWords(
+    "tr": _OverrideWords(
         r"yok say\w*|unut\w*|göz ardı et\w*|görmezden gel\w*|dikkate alma\w*|geçersiz say\w*|uyma\w*", r"önceki|tüm|bütün|yukarıdaki|daha önceki|sistem",
         r"talimat\w*|kural\w*|yönerge\w*|komut\w*|emir\w*|emr\w+|kısıtlama\w*|istem\w*",
     ),
-    "ar": OverrideWords(r"تجاهل\w*|انس|انسَ|إنس|انسى|تغاض\w*|لا تتبع", r"جميع|كل|السابقة|أعلاه|السابق\w*", r"التعليمات|تعليمات\w*|القواعد|قواعد\w*|الأوامر|التوجيهات|القيود"),
-    "hi": OverrideWords(r"अनदेखा|नज़रअंदाज़|नजरअंदाज|भूल जा\w*|उपेक्षा", r"सभी|पिछल\S*|पूर्व|ऊपर", r"निर्देश\S*|नियम\S*|आदेश\S*"),
-    "id": OverrideWords(r"abaikan|lupakan|jangan (?:ikuti|patuhi)", r"semua|sebelumnya|di atas|sistem", r"instruksi|aturan|perintah|pedoman|arahan", r"jangan"),
-    "vi": OverrideWords(r"bỏ qua|phớt lờ|quên|đừng làm theo", r"tất cả|trước|trên|mọi", r"hướng dẫn|chỉ dẫn|quy tắc|lệnh|chỉ thị", r"đừng"),
+    "ar": _OverrideWords(r"تجاهل\w*|انس|انسَ|إنس|انسى|تغاض\w*|لا تتبع", r"جميع|كل|السابقة|أعلاه|السابق\w*", r"التعليمات|تعليمات\w*|القواعد|قواعد\w*|الأوامر|التوجيهات|القيود"),
+    "hi": _OverrideWords(r"अनदेखा|नज़रअंदाज़|नजरअंदाज|भूल जा\w*|उपेक्षा", r"सभी|पिछल\S*|पूर्व|ऊपर", r"निर्देश\S*|नियम\S*|आदेश\S*"),
+    "id": _OverrideWords(r"abaikan|lupakan|jangan (?:ikuti|patuhi)", r"semua|sebelumnya|di atas|sistem", r"instruksi|aturan|perintah|pedoman|arahan", r"jangan"),
+    "vi": _OverrideWords(r"bỏ qua|phớt lờ|quên|đừng làm theo", r"tất cả|trước|trên|mọi", r"hướng dẫn|chỉ dẫn|quy tắc|lệnh|chỉ thị", r"đừng"),
 }  # fmt: skip
 
 # Without spaces between words, so without word boundaries.
@@ -200,7 +200,7 @@ _UNSPACED: Final = (
 
 
 @cache  # compiled on first use, as are those below: few texts need any of them
-def _compile_override(words: OverrideWords) -> re.Pattern[str]:
+def _compile_override(words: _OverrideWords) -> re.Pattern[str]:
     negated = rf"(?<!\w)(?:{words.negations})[ ,]*" if words.negations else r"(?!)"
     gap = r"[^.!?\n]{0,70}?"
     order = [
@@ -236,7 +236,7 @@ _MINE: Final = re.compile(
 _EAST_ASIAN: Final = re.compile("[\u3040-\u9fff\uac00-\ud7af]")
 
 
-def override_needs(words: OverrideWords) -> Needs:
+def override_needs(words: _OverrideWords) -> Needs:
     """Return the words that a text must have to order it in this language."""
     return (*words_in(_stems(words.verbs)), *words_in(_stems(words.rules)))
 
