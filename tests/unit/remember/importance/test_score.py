@@ -9,7 +9,7 @@ import pytest
 from memoranda.remember.extraction import rate_importance
 from memoranda.remember.importance.score import is_small_talk
 
-TRUTH = Path(__file__).parents[3] / "benchmarks" / "truth"
+TRUTH = Path(__file__).parents[4] / "benchmarks" / "truth"
 
 
 def labelled(part: str) -> list[tuple[str, bool]]:
