@@ -1,4 +1,4 @@
-"""Trains the model of `memoranda.remember.poison` and says how well it does on texts that it was not trained on.
+"""Trains the model of `memoranda.remember.screening.poison` and says how well it does on texts that it was not trained on.
 
     python training/poison.py            # leave out one family of attacks at a time, then the third kept apart
     python training/poison.py --write    # then train on everything and write the model
@@ -24,12 +24,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memoranda.remember import poison
-from memoranda.remember.poison import WINDOW, find_poison, make_model
-from memoranda.remember.poison_ideas import read_features
-from memoranda.remember.poison_rules import Channel
+from memoranda.remember.screening.features import read_features
+from memoranda.remember.screening.poison import WINDOW, find_poison, make_model
+from memoranda.remember.screening.rules import Channel
 
 _ROOT: Final = Path(__file__).parents[1]
-_MODEL: Final = _ROOT / "src/memoranda/remember/poison_model.json"
+_MODEL: Final = _ROOT / "src/memoranda/remember/screening/poison_model.json"
 _CHANNELS: Final[dict[str, Channel]] = {"u": "user", "a": "agent", "o": "outside"}
 _RARE: Final = 3
 """A feature of fewer texts is left out."""

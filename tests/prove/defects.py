@@ -179,7 +179,7 @@ DEFECTS: Final = (
            "if partition.seq == head and partition.key.user is not ANY:", "if partition.seq != NEVER_LOADED:"),
     Defect("string without an end read again at each quote", "parsers", "server/guard.py",
            'rb\'"(?:[^"\\\\]++|\\\\.)*+(?:"|\\\\?\\Z)\'', 'rb\'"(?:[^"\\\\]|\\\\.)*"\''),
-    Defect("numbers of any length are quantities", "parsers", "remember/entities.py",
+    Defect("numbers of any length are quantities", "parsers", "remember/reading/entities.py",
            r"(?<=\d)(?<!\w\d)[\d,]{0,30}", r"(?<=\d)(?<!\w\d)[\d,]*"),
     Defect("handles of readers leak", "soak", "storage/sqlite/raw_readers.py",
            "        self.idle.append(raw)\n        self.in_use.discard(raw)\n", "        self.in_use.add(raw)\n"),

@@ -33,7 +33,7 @@ from memoranda.recall.render import render_hits
 from memoranda.remember.echoes import EchoIndex
 from memoranda.remember.extraction import extract
 from memoranda.remember.new_memory import check_options, trust_of_text
-from memoranda.remember.poison import find_poison
+from memoranda.remember.screening.poison import find_poison
 from memoranda.security import fence
 from memoranda.security.redaction import redact_secrets
 from memoranda.server import guard

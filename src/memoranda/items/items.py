@@ -38,7 +38,7 @@ from memoranda.items.base import (
     values_at,
 )
 from memoranda.remember.new_memory import DEFAULT_IMPORTANCE, value_to_text, value_to_words
-from memoranda.remember.quarantine import screen
+from memoranda.remember.screening.screen import screen
 from memoranda.security.redaction import redact_secrets
 from memoranda.storage.add import insert_changes
 from memoranda.storage.base import Owner, PartitionKey, ReadTransaction, Row, Store, Tenant, Transaction, chunked

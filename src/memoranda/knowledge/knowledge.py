@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from memoranda.errors import Conflict, InvalidInput, InvalidType, NotFound, Unavailable
 from memoranda.files import is_file, translate_file_errors
-from memoranda.remember.quarantine import screen
+from memoranda.remember.screening.screen import screen
 from memoranda.results.workflows import Document, Knowledge, KnowledgeReport, KnowledgeSource
 from memoranda.storage.changes import Change, Edit, NewMemory, Remove
 from memoranda.storage.read import matching_ids, walk

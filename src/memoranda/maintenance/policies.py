@@ -11,7 +11,7 @@ from typing import Final
 
 from memoranda.errors import InvalidInput
 from memoranda.remember.duplicates import fingerprint, statement_tokens
-from memoranda.remember.importance import is_small_talk
+from memoranda.remember.importance.score import is_small_talk
 from memoranda.results.maintenance import DerivationKind, PolicyName, UpkeepAction, UpkeepDecision
 from memoranda.security.id_cipher import show_id
 from memoranda.types import Memory, MemoryType, trust_rank

@@ -94,9 +94,9 @@ class StoreComponents:
         from memoranda.items.items import Items
         from memoranda.recall.ledger import AccessCounter, LedgerSettings, RecallLedger
         from memoranda.recall.pipeline import RecallPipeline
-        from memoranda.remember.gate import mask_secrets
         from memoranda.remember.memories import Memories
         from memoranda.remember.pipeline import ExtractionRules, RememberPipeline
+        from memoranda.remember.screening.screen import mask_secrets
         from memoranda.sessions.log import SessionLog
         from memoranda.storage import open_store
         from memoranda.storage.database_key import DatabaseKey

@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from memoranda.conversation.base import TokenCounter, default_counter
 from memoranda.errors import InvalidInput
+from memoranda.recall.facts import is_shown
 from memoranda.recall.later import surest_later
-from memoranda.recall.shown_facts import is_shown
 from memoranda.results.recall import Context
 from memoranda.security.fence import FACTS_HEADING, MARKER_BYTES, WISHES_HEADING, close_mark, neutralise, open_mark
 from memoranda.security.id_cipher import show_id

@@ -9,11 +9,11 @@ from typing import Final, TypeVar
 from memoranda.dates.find import Mention, find_mentions
 from memoranda.messages.message import Message, text_of
 from memoranda.remember.base import Candidate, Entity, Feature, KnownTexts, NoKnownTexts, Utterance, Verdict
-from memoranda.remember.claims import find_claims
-from memoranda.remember.dialogue import follow_dialogue
-from memoranda.remember.entities import find_entities
-from memoranda.remember.gate import DialogueContext, dialogue_context, judge, with_question
-from memoranda.remember.importance import combine_features, find_features
+from memoranda.remember.claims.find import find_claims
+from memoranda.remember.dialogue import DialogueContext, follow_dialogue
+from memoranda.remember.gate import dialogue_context, judge, with_question
+from memoranda.remember.importance.score import combine_features, find_features
+from memoranda.remember.reading.entities import find_entities
 from memoranda.storage.claims import CLAIMS, PRESENTED, VOICE, Claim
 from memoranda.types import JSON, MemoryType
 

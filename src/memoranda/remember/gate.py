@@ -6,31 +6,30 @@ The message log keeps every message, whatever the gate decides.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Final
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Final
 
 from memoranda.dates.find import find_mentions
 from memoranda.remember.base import KnownMatch, KnownTexts, Rule, Utterance, Verdict
+from memoranda.remember.claims.find import CHANGE_TAKEN_BACK, TAKEN_BACK
+from memoranda.remember.dialogue import DialogueContext
 from memoranda.remember.echoes import merge_spans
-from memoranda.remember.small_talk import is_bare_answer, is_brief_statement, is_noise, names_by_emoji
-from memoranda.remember.take_backs import CHANGE_TAKEN_BACK, TAKEN_BACK
+from memoranda.remember.importance.brief_statements import is_bare_answer, is_brief_statement, is_noise, names_by_emoji
+from memoranda.remember.screening.screen import mask_secrets, secret_sentences
 from memoranda.security.fence import find_recalled_spans
 from memoranda.security.id_cipher import IdText
-from memoranda.security.redaction import default_redactor, find_secrets
 from memoranda.text.sentences import (
     Span,
     first_content_words,
     first_words,
     has_content,
     is_name_of,
-    sentence_spans,
     words_of,
 )
 from memoranda.types import Status
 
 SECRET_REASON: Final = "holds a secret: a password, key or card number"
-_KEPT_FIELDS: Final = ("content", "role", "message_id", "id", "timestamp", "name", "tool_call_id")
 _SYSTEM_PROMPT: Final = re.compile(
     r"\s*(?:#+\s*)?(?:system(?:\s+(?:prompt|message|instructions?))?\s*:\s*)?you\s+are\s+(?:chatgpt|claude|gemini|an?\s+"
     r"(?:helpful|friendly|large|ai|expert\s+ai|intelligent|virtual)\b[^.\n]{0,60}\b(?:assistant|language\s+model|agent|chatbot))\b",
@@ -40,34 +39,12 @@ _OWN: Final = re.compile(
     r"\b(?:my|our)\s+(?!(?:god|goodness|gosh|pleasure|bad|word|dear|friends?|man|bro|best|thoughts?|way)\b)\w+", re.I
 )
 _ARTICLES: Final = frozenset(("the", "a", "an", "this", "that", "these", "those", "some", "any"))
-_ABOUT_SECRET: Final = 7
-"""Words before a secret that belong to it: "the password of my bank account is"."""
-_SAYS_MORE: Final = 4
-"""Content words that make a sentence worth keeping without its secret."""
-_MAX_QUESTION: Final = 200
-"""How many characters of a question are kept with its answer."""
 _MAX_REASON: Final = 80
 """How many characters of a known text a reason repeats."""
 _SHINGLE: Final = 5
 """Words in a run that is compared with the system prompt."""
 _RESTATED: Final = 0.6
 """The share of a text's word runs that must be in a system prompt for the text to restate it."""
-
-
-@dataclass(frozen=True, slots=True)
-class DialogueContext:
-    """What the gate knows about the conversation around a text."""
-
-    names: frozenset[str] = frozenset()
-    """The people in it, in lower case, first names and last names apart."""
-    instructions: frozenset[tuple[str, ...]] = frozenset()
-    """The word runs of the system prompts."""
-    question: str = ""
-    """What the turn before asked: a single word can then be an answer."""
-    announced_by: str | None = None
-    """The speaker whose last turn announced a text."""
-    in_play: bool = False
-    """Whether a role play goes on."""
 
 
 def dialogue_context(
@@ -78,14 +55,6 @@ def dialogue_context(
     runs = {run for prompt in system_prompts for run in _shingles(prompt)}
     known = before or DialogueContext()
     return replace(known, names=frozenset(people - {"user", "assistant", "tool"}), instructions=frozenset(runs))
-
-
-def question_in(text: str) -> str:
-    """Return the question that a text ends with; empty when it ends with none."""
-    if not text.rstrip().endswith("?"):
-        return ""
-    start, end = sentence_spans(text)[-1]
-    return text[start:end].strip()[-_MAX_QUESTION:]
 
 
 def with_question(utterance: Utterance, context: DialogueContext) -> str:
@@ -108,7 +77,7 @@ def judge(utterance: Utterance, context: DialogueContext, known: KnownTexts) -> 
         if isinstance(piece, Verdict):
             yield piece
             continue
-        for part in _split(piece, _secret_spans(piece.text), "secret", SECRET_REASON):
+        for part in _split(piece, secret_sentences(piece.text), "secret", SECRET_REASON):
             yield part if isinstance(part, Verdict) else _check(_masked(part), context, known) or _masked(part)
 
 
@@ -131,57 +100,6 @@ def check_duplicate(utterance: Utterance, known: KnownTexts) -> Verdict | None:
 
 def reject(utterance: Utterance, rule: Rule, reason: str) -> Verdict:
     return Verdict(utterance.message_id, "rejected", rule, reason, utterance.span)
-
-
-def mask_secrets(text: str) -> str:
-    """Return the text with every secret masked, each character by one, so that offsets stay.
-
-    A sentence that says nothing else is masked as a whole.
-    """
-    for start, end in (*find_secrets(text), *_secret_spans(text)):
-        text = text[:start] + "█" * (end - start) + text[end:]
-    return text
-
-
-def mask_message_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a message with the secrets in them masked, those that name and date it unchanged."""
-    content = fields.get("content")
-    if isinstance(content, str):
-        content = mask_secrets(content)
-    elif isinstance(content, list):
-        content = [
-            {**part, "text": mask_secrets(part["text"])}
-            if isinstance(part, Mapping) and isinstance(part.get("text"), str)
-            else part
-            for part in content
-        ]
-    others = default_redactor().object({key: value for key, value in fields.items() if key not in _KEPT_FIELDS})
-    return {**fields, **others} | ({"content": content} if "content" in fields else {})
-
-
-def _secret_spans(text: str) -> list[Span]:
-    """Return the sentences that say nothing but a secret; the whole text when it is one, as with a private key."""
-    secrets = find_secrets(text)
-    if not secrets:
-        return []
-    sentences = [span for span in sentence_spans(text) if any(_overlap(span, secret) for secret in secrets)]
-    if any(not any(start <= secret[0] and secret[1] <= end for start, end in sentences) for secret in secrets):
-        return [(0, len(text))]
-    return [span for span in sentences if not _says_more(text, span, secrets)]
-
-
-def _overlap(one: Span, other: Span) -> bool:
-    return one[0] < other[1] and other[0] < one[1]
-
-
-def _says_more(text: str, sentence: Span, secrets: Sequence[Span]) -> bool:
-    """Return whether a sentence also says something that has nothing to do with its secrets."""
-    left = text[slice(*sentence)]
-    for start, end in reversed([secret for secret in secrets if _overlap(sentence, secret)]):
-        before, after = left[: max(0, start - sentence[0])], left[end - sentence[0] :]
-        # The words right before a secret say what it is the secret of.
-        left = " ".join(before.split()[:-_ABOUT_SECRET]) + " | " + re.sub(r"^\S*", "", after)
-    return len(first_content_words(left)) >= _SAYS_MORE
 
 
 def _masked(utterance: Utterance) -> Utterance:

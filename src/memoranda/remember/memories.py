@@ -11,7 +11,7 @@ from typing import Protocol
 from memoranda.embedding.vectors import Vectors
 from memoranda.errors import InvalidInput
 from memoranda.remember.new_memory import WriteOptions, from_text
-from memoranda.remember.quarantine import hold, screen
+from memoranda.remember.screening.screen import hold, screen
 from memoranda.results.maintenance import CleanedMemory, CleanupReport
 from memoranda.security.id_cipher import show_id
 from memoranda.security.redaction import default_redactor, redact_secrets

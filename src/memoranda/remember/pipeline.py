@@ -21,8 +21,8 @@ from memoranda.llm.base import LLM
 from memoranda.llm.failures import CallPause
 from memoranda.messages.message import CONVERTERS, Message, VendorMessage, as_message, is_message
 from memoranda.remember.base import Candidate, NoKnownTexts, Utterance, Verdict
-from memoranda.remember.dialogue import follow_dialogue, read_before
-from memoranda.remember.duplicates import KnownTextIndex, tells_what_happened
+from memoranda.remember.dialogue import DialogueContext, follow_dialogue, read_before
+from memoranda.remember.duplicates import Known, KnownFinder, KnownTextIndex, tells_what_happened, utterance_of_memory
 from memoranda.remember.echoes import merge_spans
 from memoranda.remember.extraction import (
     extract_candidate,
@@ -32,14 +32,10 @@ from memoranda.remember.extraction import (
     to_notes,
 )
 from memoranda.remember.gate import (
-    DialogueContext,
     check_duplicate,
-    mask_message_fields,
-    mask_secrets,
     reject,
 )
-from memoranda.remember.known import Known, KnownFinder, utterance_of_memory
-from memoranda.remember.model_reader import RETRIED, ModelAnswer, ModelReader, read_queued
+from memoranda.remember.model.reader import RETRIED, ModelAnswer, ModelReader, read_queued
 from memoranda.remember.new_memory import (
     DEFAULT_IMPORTANCE,
     EXPIRING,
@@ -52,8 +48,8 @@ from memoranda.remember.new_memory import (
     trust_of_message,
     trust_of_text,
 )
-from memoranda.remember.quarantine import screen
-from memoranda.remember.updates import UpdateFinder
+from memoranda.remember.screening.screen import mask_message_fields, mask_secrets, screen
+from memoranda.remember.updates.find import UpdateFinder
 from memoranda.security.fence import find_recalled_spans
 from memoranda.security.redaction import redact_secrets
 from memoranda.storage.add import to_memory

@@ -24,8 +24,7 @@ from memoranda.security.secret_patterns import (
 )
 from memoranda.text.cache import text_cache
 from memoranda.text.sentences import Span
-from memoranda.text.word_filter import WordFilter, needed_words
-from memoranda.text.word_hints import WordFlags, longest_words
+from memoranda.text.word_filter import WordFilter, WordFlags, longest_words, needed_words
 from memoranda.types import JSON
 
 REPLACEMENT: Final = "[redacted]"

@@ -10,7 +10,7 @@ import re
 from typing import Final
 
 from memoranda.text.sentences import split_sentences
-from memoranda.text.word_hints import WordHints
+from memoranda.text.word_filter import WordHints
 
 _VERB: Final = (
     r"(?:answer|reply|respond|speak|talk|write|type|use|call|address|include|give|show|tell|send|ask|"

@@ -13,8 +13,7 @@ from typing import IO, TYPE_CHECKING, Any, Final, TypeAlias
 
 from memoranda.errors import Incompatible, InvalidInput, NotFound
 from memoranda.files import is_file, open_export_to_read
-from memoranda.remember.gate import mask_message_fields, mask_secrets
-from memoranda.remember.quarantine import screen
+from memoranda.remember.screening.screen import mask_message_fields, mask_secrets, screen
 from memoranda.results.transfer import ImportReport
 from memoranda.results.workflows import ExecutionRecord
 from memoranda.security.encryption import EncryptionKey

@@ -13,7 +13,7 @@ from memoranda.llm.base import CountingLLM
 from memoranda.llm.gguf import GGUFLLM
 from memoranda.messages.message import Message
 from memoranda.remember.extraction import extract, only_candidates
-from memoranda.remember.llm_extraction import extract_facts
+from memoranda.remember.model.facts import extract_facts
 from memoranda.testing.fakes import HashEmbedder
 
 MODEL = Path(sys.prefix) / "share" / "memoranda-tests" / "SmolLM2-135M-Instruct.Q4_1.gguf"
@@ -38,7 +38,7 @@ def test_model_completes_counts_tokens_and_is_deterministic(llm: GGUFLLM) -> Non
 
 def test_truncated_answer_is_the_failure_with_its_text(llm: GGUFLLM, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "memoranda.remember.llm_extraction.MAX_TOKENS", 8
+        "memoranda.remember.model.facts.MAX_TOKENS", 8
     )  # too few for a whole answer: it must fail, cleanly
     text = "I moved to Lisbon in May 2023 with my sister Anna."
     findings = extract_facts(only_candidates(extract([Message("user", text, name="Ana")])), llm)
@@ -50,7 +50,7 @@ def test_truncated_answer_is_the_failure_with_its_text(llm: GGUFLLM, monkeypatch
 def test_remembering_stores_the_message_and_only_facts_with_evidence(
     llm: GGUFLLM, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memoranda.remember.llm_extraction.MAX_TOKENS", 32)
+    monkeypatch.setattr("memoranda.remember.model.facts.MAX_TOKENS", 32)
     text = "I moved to Lisbon in May 2023 with my sister Anna."
     with MemoryManager(f"sqlite:///{tmp_path}/m.db", embedder=HashEmbedder(16), llm=llm) as manager:
         outcomes = manager.remember(Message("user", text, "m1", name="Ana"), user="ana")

@@ -5,7 +5,7 @@ import pytest
 from memoranda.remember.base import Candidate, Verdict
 from memoranda.remember.duplicates import KnownTextIndex
 from memoranda.remember.extraction import extract, only_candidates
-from memoranda.remember.importance import is_small_talk
+from memoranda.remember.importance.score import is_small_talk
 from memoranda.security.fence import close_mark, open_mark
 from tests.unit.remember.samples import extract_one, message
 

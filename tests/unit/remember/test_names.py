@@ -10,7 +10,7 @@ import pytest
 from memoranda import MemoryManager
 from memoranda.testing.fakes import HashEmbedder
 from tests.fake_clock import FakeClock
-from tests.unit.remember.test_updates import SAID, ended_by, say
+from tests.unit.remember.updates.test_find import SAID, ended_by, say
 
 
 @pytest.fixture

@@ -4,10 +4,13 @@ import re
 
 import pytest
 
-from memoranda.remember.claim_patterns import PATTERNS, possible_patterns
-from memoranda.remember.poison_patterns import SIGNS
-from memoranda.text.word_filter import Needs, WordFilter, needed_words, words_in
-from tests.unit.remember.poison_cases import demo_turns, read_cases
+from memoranda.remember.claims.patterns import PATTERNS, possible_patterns
+from memoranda.remember.screening.wordings import SIGNS
+from memoranda.security import redaction
+from memoranda.security.secret_patterns import SPOKEN_PARTS, WORDS_HINT
+from memoranda.text import wishes
+from memoranda.text.word_filter import Needs, WordFilter, WordHints, needed_words, words_in
+from tests.unit.remember.screening.poison_cases import demo_turns, read_cases
 
 
 def _needs(*words: str) -> Needs:
@@ -74,3 +77,23 @@ def test_no_pattern_that_matches_is_left_out() -> None:
         assert not [n for n, sign in enumerate(SIGNS) if n not in possible and sign.pattern.search(text.casefold())]
         claims = list(possible_patterns(text))
         assert not [each for each in PATTERNS if each not in claims and each.regex.match(text)]
+
+
+@pytest.mark.parametrize("parts", [SPOKEN_PARTS, WORDS_HINT, wishes._HINTS], ids=["said", "named", "wished"])
+def test_word_hints_find_every_part_inside_a_word_and_between_words(parts: tuple[str, ...]) -> None:
+    hints = WordHints(parts)
+    assert not hints.may_be_in("")
+    for part in parts:
+        assert hints.may_be_in(f"qq{part}qq"), part
+        assert hints.may_be_in(f"qq {part} qq"), part
+
+
+def test_word_hints_pass_over_text_without_a_part() -> None:
+    hints = WordHints(("log in", "pin "))
+    assert not hints.may_be_in("we met at the station")
+    assert hints.may_be_in("i log out"), "a part with a space in it is looked for by its longest word"
+
+
+def test_spoken_secret_is_found_after_the_same_words_without_one() -> None:
+    assert redaction.find_secrets("The alarm went off at 7:30.") == ()
+    assert redaction.redact_secrets("The alarm code is 4711.") != "The alarm code is 4711."

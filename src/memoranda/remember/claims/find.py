@@ -1,0 +1,304 @@
+"""Finds claims: what a text states about a person or a thing, by rules. Pure.
+
+Its clauses make claims (`match`), and so do promises. The claims of one text are then read together: a later one may end
+or correct an earlier one, words such as "scratch that" take them back, and a change with anything beside it that may take
+from it becomes a plain statement.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Final
+
+from memoranda.dates.find import Mention
+from memoranda.remember.base import Utterance
+from memoranda.remember.claims.match import claims_in_clause, is_person, same_shape
+from memoranda.remember.claims.patterns import ABOUT_PEOPLE, PREVIOUS
+from memoranda.remember.claims.reports import is_plain_report
+from memoranda.remember.claims.values import (
+    is_redacted,
+    read_value,
+    trim_value,
+)
+from memoranda.remember.reading.clauses import find_clauses
+from memoranda.remember.reading.foreign_text import blank_foreign
+from memoranda.storage.claims import ANY_ATTRIBUTE, Claim, fold
+from memoranda.storage.supersession import names_value, relate
+from memoranda.text.sentences import Span, has_content, sentence_spans
+
+_MAX_TEXT: Final = 4_000
+"""A longer text is a pasted document, whose "I" is not the speaker."""
+_MEASURES: Final = frozenset(("number", "money", "time", "day", "address"))
+
+
+def find_claims(utterance: Utterance, events: Sequence[Mention]) -> tuple[Claim, ...]:
+    """Return the claims in an utterance; the first person of an assistant without a name is nobody."""
+    if len(utterance.text) > _MAX_TEXT or utterance.presented == "play":
+        return ()
+    claims: list[Claim] = []
+    for clause in find_clauses(utterance.text):
+        claims += claims_in_clause(clause, utterance, events)
+    if is_person(utterance):
+        claims += _find_commitments(utterance, events)
+    shown = [claim for claim in claims if not is_redacted(f"{claim.subject} {claim.value}")]
+    settled = _keep_last_change(_settle(shown))
+    return tuple(
+        _take_back(
+            [_limit(claim, settled, utterance, events) for claim in settled],
+            utterance if is_person(utterance) else None,
+        )
+    )
+
+
+def _limit(claim: Claim, claims: Sequence[Claim], utterance: Utterance, events: Sequence[Mention]) -> Claim:
+    """Return a change that the message says something beside as a statement, which hides nothing."""
+    if claim.operation in ("state", "event"):
+        return claim
+    offset = utterance.span[0]
+    times = (event.span for event in events if event.kind != "until")  # "until May" takes from a change
+    beside = (each.span for each in claims if _is_understood(each) or _same_sentence(claim, each, utterance))
+    spans = [*beside, *times]
+    others = [(first - offset, end - offset) for first, end in spans]
+    span, contrasts = (claim.span[0] - offset, claim.span[1] - offset), claim.replaces is not None
+    plain = not utterance.presented and is_plain_report(utterance.text, span, claim.value, others, contrasts=contrasts)
+    return claim if plain else replace(claim, operation="state")
+
+
+def _same_sentence(change: Claim, claim: Claim, utterance: Utterance) -> bool:
+    """Return whether a claim about what somebody has is told with a change: "We sold the boat and bought a van"."""
+    first, last = sorted((change.span[0], claim.span[0]))
+    between = utterance.text[first - utterance.span[0] : last + 1 - utterance.span[0]]
+    return claim.attribute == "owns" and len(sentence_spans(between)) == 1
+
+
+def _is_understood(claim: Claim) -> bool:
+    """Return whether a claim beside a change can only be its speaker's own: "the hero is Luca" may be about a text."""
+    changes = claim.operation not in ("state", "event", "retract")
+    return changes or claim.attribute in ABOUT_PEOPLE or read_value(claim.value).kind in _MEASURES
+
+
+def _settle(claims: Sequence[Claim]) -> list[Claim]:
+    """Return the claims of one text as its end leaves them: "I live in Hamburg. I moved to Ghent yesterday."."""
+    settled: list[Claim] = []
+    for claim in claims:
+        newer = _bind(claim, settled)
+        if newer is None:
+            continue
+        ended = [older for older in settled if _ends(older, newer)]
+        if newer.operation == "correct":
+            settled = [older for older in settled if older not in ended]  # it never was true
+        else:
+            settled = [_until(older, newer.valid_from) if older in ended else older for older in settled]
+        settled.append(newer)
+    return settled
+
+
+def _bind(claim: Claim, before: Sequence[Claim]) -> Claim | None:
+    """Return the claim with the slot that it changes, where it names only a value; None when "it" is unknown."""
+    if claim.attribute == PREVIOUS:
+        last = before[-1] if before else None
+        same = last is not None and read_value(last.value).kind == read_value(claim.value).kind in _MEASURES
+        return replace(claim, subject=last.subject, attribute=last.attribute) if last and same else None
+    return _bind_correction(claim, before) if claim.attribute == ANY_ATTRIBUTE else claim
+
+
+def _bind_correction(claim: Claim, before: Sequence[Claim]) -> Claim:
+    """Return a correction that names only a value as one of the claim before it with a value of the same shape."""
+    if claim.operation != "correct":
+        return claim
+    for older in reversed(before):
+        wanted = names_value(older.value, claim.replaces) if claim.replaces else same_shape(older.value, claim.value)
+        if wanted and fold(older.subject) == fold(claim.subject) and older.holds and older.valid_to is None:
+            return replace(claim, attribute=older.attribute, single=older.single)
+    return claim
+
+
+def _ends(older: Claim, newer: Claim) -> bool:
+    same_slot = (fold(older.subject), older.attribute) == (fold(newer.subject), newer.attribute)
+    return same_slot and older.attribute != ANY_ATTRIBUTE and relate(older, newer) == "end"
+
+
+def _until(claim: Claim, end: datetime) -> Claim:
+    return replace(claim, valid_from=min(claim.valid_from, end), valid_to=end)
+
+
+def _keep_last_change(claims: list[Claim]) -> list[Claim]:
+    """Return the claims with one change of a slot, the last: "I moved to Rome, then back to Kiel" ends nothing else.
+
+    Neither does "I grew up in Rome, moved to Kiel and live in Bonn".
+    """
+    last = {(claim.subject, claim.attribute): n for n, claim in enumerate(claims) if claim.holds and not claim.valid_to}
+    kept: list[Claim] = []
+    for n, claim in enumerate(claims):
+        final = last.get((claim.subject, claim.attribute), n)
+        if _changes(claim) and final != n:
+            claim = replace(claim, operation="state", valid_to=claim.valid_from if _changes(claims[final]) else None)
+        kept.append(claim)
+    return kept
+
+
+def _changes(claim: Claim) -> bool:
+    return claim.single and claim.operation == "update" and claim.holds and claim.attribute != ANY_ATTRIBUTE
+
+
+_REMIND: Final = re.compile(
+    r"(?:^|[.!?,;:]\s*|\b(?:please|and|can you|could you)\s+)(?:please\s+)?(?:remind me to|don['’]t let me forget to"
+    r"|i (?:must|have to|need to) remember to"
+    r"|i promise(?:d)?(?: you)?(?: to| that i(?:['’]ll| will))?) (?P<value>[^.!?\n]+)",
+    re.I,
+)
+_COMMITMENT: Final = re.compile(
+    r"(?:^|[.!?,;:]\s*|\b(?:and|but|so)\s+)(?P<i>i)(?:['’]ll| will|['’]m going to| am going to|['’]m gonna) "
+    r"(?P<value>(?:send|bring|call|phone"
+    r"|email|text|pay|buy|book|finish|submit|deliver|write|prepare|fix|pick up|drop off|meet|visit|return"
+    r"|schedule|cancel|order|review|share|renew|apply|sign|attend|fly|move|host|teach|lend|donate) [^.!?;\n]+)",
+    re.I,
+)
+
+
+def _find_commitments(utterance: Utterance, events: Sequence[Mention]) -> Iterator[Claim]:
+    """Yield what the speaker promises or wants to be reminded of: true until it is due."""
+    offset = utterance.span[0]
+    for pattern in (_REMIND, _COMMITMENT):
+        for match in pattern.finditer(utterance.text):
+            value = trim_value(utterance.text, match.span("value"), [event.span[0] - offset for event in events])
+            if value is None:
+                continue
+            start = match.start("i") if "i" in match.groupdict() else match.start("value")
+            span: Span = (offset + start, offset + match.start("value") + len(value))
+            due = next((event.end for event in events if event.end > utterance.said_at), None)
+            yield Claim(
+                utterance.speaker, "will", value, span, utterance.said_at, utterance.said_at, due, trust=utterance.role
+            )
+
+
+# What words of the speaker's own are called: "that", "what I just said", "my last message".
+_MESSAGE = r"(?:message|sentence|statement|remark|comment|line|one|bit|part|text|note|post|thing)s?"
+_SAID = (
+    r"(?:(?:all (?:of )?)?(?:that|this)|it all|the above|(?:everything|anything|what(?:ever)?) i (?:just )?(?:said|wrote|told you|typed|sent|mentioned)"
+    rf"|(?:my|the|that|this)(?: very)?(?: (?:last|previous|earlier|prior))?(?: (?:two|few))? {_MESSAGE}(?: (?:of mine|before|above))?)"
+)
+_DISCARD = r"(?:scratch|strike|forget|ignore|disregard|delete|erase|undo|discard|never ?mind|nvm)"
+# An order begins a clause: not "I'll never forget that", "I try to ignore it".
+_ORDERED = (
+    r"(?:^\W{0,9}|[.!?,;:–—-]\s{0,5}|\b(?:please|pls|sorry|oops|wait|no|ok|okay|oh|ah|well|actually|so|and|but|hey|just|kindly|(?:can|could) you)\s+)"
+    r"(?<!i just )(?<!to just )"
+)
+_CLAUSE_END = r"(?=\s*(?:[.,!;:)–—-]|$)|\s+(?:please|pls|sorry|thanks|i|i['’]m|we|my|it|it['’]s|he|she|because|as|since|and|wrong)\b)"
+_ELSEWHERE = r"(?:window|chat|person|thread|tab|channel|group|conversation|recipient|contact|room|screen)"
+_ANOTHER = r"(?:someone|somebody|another|a different|my|our|his|her|their|the other)"
+_AT_KEYS = r"(?:borrowed|took|grabbed|had|has|stole|was on) my (?:phone|laptop|keyboard|computer|account)"
+_FALSE = r"(?:a (?:joke|lie|prank|test)(?: message)?|made up(?! of)|nonsense|not true|untrue)"
+TAKEN_BACK: Final = re.compile(
+    rf"{_ORDERED}(?P<order>{_DISCARD} {_SAID}{_CLAUSE_END}|forget (?:that )?i (?:ever )?(?:said|told you|mentioned|wrote)\b)"
+    rf"|\b(?:that|this|what i (?:just )?said) was (?:just |only |all )?{_FALSE}"
+    r"|\b(?:that|this|what i (?:just )?said)(?:['’]s| is| was|) ?(?:not|isn['’]t|wasn['’]t) true"
+    rf"|\b(?:none|nothing) of {_SAID} (?:is|was) true|^\W{{0,9}}(?:(?:sorry|no|ok|okay)\b\W{{0,5}})?not true\b"
+    r"|\bi (?:was|am) (?:just |only )*(?:joking|kidding|lying|testing you|messing with you|pulling your leg)|\b(?:just|only) (?:kidding|joking)"
+    r"|\bi take (?:that|it|this) back(?! about)|\bi made (?:that|it|this) up"
+    # It was not for the listener, or not by the speaker.
+    rf"|(?P<elsewhere>(?:^|[.!?,;:–—-]|\b(?:sorry|oops|ups|whoops|ah|oh|no|that was|(?:sent|typed|posted|wrote) (?:\w+ )?(?:in|to) the)\b)\W{{0,5}}wrong {_ELSEWHERE}\b"
+    rf"|\b{_SAID} (?:was(?:n['’]t| not)|is(?:n['’]t| not)) (?:meant |intended )?for you\b"
+    rf"|\b{_SAID} (?:was|is) (?:meant|intended|supposed to (?:be|go)) (?:for|to) {_ANOTHER}\b"
+    rf"|\b{_SAID} (?:was|is) (?:from |by )?(?:my|our) [\w-]+(?: (?:typing|writing|texting)|,? (?:\w+ )?{_AT_KEYS})"
+    r"|\b(?:my|our) [\w-]+ (?:was typing|typed (?:that|this|it)|(?:wrote|sent) that(?: message)?)\b)"
+    r"|[.!?]\s{1,3}(?P<joke>(?:kidding|joking|april fools?['’]?s?(?: day)?)(?=\s*(?:[.,!–-]|$)))"
+    # "Never mind, I'm staying" goes on with how things are.
+    r"|(?P<goes_on>\b(?:never ?mind|false alarm|on second thoughts?|actually,? no)\b[\s,.!–-]*"
+    r"(?:(?:i|we) (?:did(?:n['’]t| not)|won['’]t|will not|am not|are not)|(?:i['’]m|we['’]re|i am|we are) (?:not|staying|keeping|sticking|still)\b"
+    r"|it['’]s not))",
+    re.I,
+)
+"""Takes back what the speaker said before: in the same message, or else in the one before it."""
+_FICTION = r"(?:novel|story|book|song|film|movie|play|poem|script|show|series|game|textbook|exercise)"
+_DOUBT = r"(?:no+|nope|nah|wait|hold on|actually|not really)"
+_AROUND = r"(?:ha(?:ha)+h?|lol|oh|ok|okay|well|sorry|hey|gotcha|got you|of course|obviously|just|only|all|please)"
+CHANGE_TAKEN_BACK: Final = re.compile(
+    rf"\W*(?:(?:{_DOUBT}|{_AROUND})\b\W*)*(?:"
+    r"april fools?(?:['’]s?)?(?: day)?|not true|i (?:lied|never did)|i (?:made (?:it|that) up|take (?:it|that) back)|never ?mind|nvm|forget it"
+    r"|(?:messing|fooling|joking|kidding|teasing|playing|pulling|winding)\b(?: (?:with|around|you|your|leg|up))*"
+    r"|(?:it|that|this)(?:['’]s| is| was)(?: (?:all|just|only))* (?:a (?:joke|lie|prank)|not true|untrue|false|wrong|nonsense|made up)"
+    r"|(?:it|that|this) (?:isn['’]t|wasn['’]t) true"
+    # It was somebody else's sentence, or somebody else's news.
+    r"|(?:(?:it|that|this)(?:['’]s| is| was)(?: (?:all|just|only))* (?:a (?:line|quote|quotation|sentence|passage|scene) (?:from|of|out of)"
+    rf"|(?:from|out of) (?:a|an|my|our|the|some) {_FICTION})|i was (?:just |only )*quoting)\b[^.!?\n]{{0,60}}"
+    r"|(?:my|our) [\w-]+(?: [\w-]+)? (?:did|was|is|has),? not (?:me|i|us)"
+    r"|(?:the|my) (?:first|original|old|previous) (?:one|value|answer|date|day|time|year|number|version)?(?: i (?:said|gave|wrote))? ?(?:was|is) (?:right|correct)(?: after all)?"
+    r"|(?:i was|i had it|it was) (?:right|correct) (?:the first time|before|at first|to begin with)|what i said (?:first|before|originally) (?:was|is) (?:right|correct)"
+    # After a mere "no" these may answer a question.
+    r"|(?:wait|hold on|actually|not really|nah)\b\W*(?:no\b\W*)?(?:(?:i|we) (?:didn['’]t|did not|haven['’]t|have not)"
+    r"|(?:i['’]m|i am|we['’]re|we are) (?:not|still (?:in|at) (?-i:[A-Z])\w+)|(?:i|we) still (?:live|work) (?:in|at) (?-i:[A-Z])\w+"
+    r"|(?:i|we) still (?:do|am|are|have|can))"
+    rf")(?:\W+(?:{_AROUND}|i (?:lied|made (?:it|that) up|was (?:just |only )?(?:joking|kidding)|didn['’]t))\b)*\W*",
+    re.I,
+)
+"""A whole message that can only take back a change, in the message before it: "No wait, I didn't"."""
+# "Just kidding about the film" takes back nothing about the speaker.
+_GOES_ON: Final = re.compile(r"\s+(?:about|on|regarding|with|for|of|in|at)\b", re.I)
+_ABOUT_SELF: Final = re.compile(r"\b(?:i|i['’]\w+|we|we['’]\w+|my|our|it|it['’]s|there)\b", re.I)
+# "Never mind, I'm keeping the car": what it names says which change is taken back.
+_STILL_SO: Final = re.compile(
+    r"\b(?:still|stay|staying|keep|keeping|stick|sticking)\b(?: (?:live|living|work|working|in|at|with|to|on))*"
+    r" (?P<named>(?-i:[A-Z])[\w'’-]*(?: (?-i:[A-Z])[\w'’-]*)*|(?:the|my|our) [^.,!?;\n]+)",
+    re.I,
+)
+
+
+def _take_back(claims: list[Claim], utterance: Utterance | None) -> Iterator[Claim]:
+    """Yield the claims without those that the same text takes back, and that it takes back what was said before it.
+
+    Without an utterance, nobody speaks who could take something back.
+    """
+    if utterance is None:
+        yield from claims
+        return
+    text = blank_foreign(utterance.text)
+    found = TAKEN_BACK.search(text)
+    if found is not None and _is_asked(text, found.start()):
+        found = None  # "That was a joke, right?"
+    if found is None:
+        yield from claims
+        if CHANGE_TAKEN_BACK.fullmatch(text):
+            yield _retraction(utterance, (0, len(text)), only_change=True)
+        return
+    start, end = utterance.span[0] + found.start(), utterance.span[0] + found.end()
+    if not _is_about_speaker(found) and not any(claim.span[0] >= end for claim in claims):
+        yield from claims
+        return
+    yield from (claim for claim in claims if claim.span[1] > start)
+    if not has_content(utterance.text[: found.start()], ()) or not any(claim.span[1] <= start for claim in claims):
+        yield _retraction(utterance, found.span())
+
+
+def _is_about_speaker(found: re.Match[str]) -> bool:
+    """Return whether words take back what their speaker said: not "just kidding about the film"."""
+    after = found.string[found.end() :]
+    if found["goes_on"] or _GOES_ON.match(after):
+        return found["goes_on"] is not None
+    is_complete = found["order"] or found["elsewhere"] or found["joke"] or not has_content(after, ())
+    return bool(is_complete) or _ABOUT_SELF.search(after) is not None
+
+
+def _is_asked(text: str, position: int) -> bool:
+    return any(text[first:end].endswith("?") for first, end in sentence_spans(text) if first <= position < end)
+
+
+def _retraction(utterance: Utterance, span: Span, *, only_change: bool = False) -> Claim:
+    offset, said_at = utterance.span[0], utterance.said_at
+    still = _STILL_SO.search(utterance.text, span[0])
+    return Claim(
+        utterance.speaker,
+        ANY_ATTRIBUTE,
+        utterance.text[slice(*span)],
+        (offset + span[0], offset + span[1]),
+        said_at,
+        said_at,
+        holds=False,
+        single=only_change,
+        trust=utterance.role,
+        operation="retract",
+        replaces=still and still["named"],
+    )

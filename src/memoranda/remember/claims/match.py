@@ -1,0 +1,369 @@
+"""Reads what one clause claims, by the patterns that match it. Pure.
+
+A claim has a subject, an attribute and a value, and says whether it is a plain statement or an explicit change: only a
+change may hide what was said before. A clause that no pattern matches for certain makes no claim.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Final
+
+from memoranda.dates.find import Mention
+from memoranda.remember.base import Utterance
+from memoranda.remember.claims.corrections import FIRST_PERSON, NOT_OLD, read_bare_correction
+from memoranda.remember.claims.patterns import PARTS, PREVIOUS, ClaimPattern, possible_patterns
+from memoranda.remember.claims.values import (
+    PREFERENCE,
+    Reading,
+    attribute_for,
+    is_known_home,
+    is_thing,
+    length_of_value,
+    may_be_quality,
+    may_be_several,
+    names_home,
+    names_person,
+    read_value,
+    split_list,
+    trim_value,
+)
+from memoranda.remember.reading.clauses import Clause
+from memoranda.remember.reading.lexicon import ANYBODY, NOW
+from memoranda.storage.claims import ANY_ATTRIBUTE, Claim, Operation, fold, value_shape
+from memoranda.text.places import is_place, is_region
+from memoranda.text.sentences import Span
+
+_CHANGE: Final = re.compile(rf"\b(?:{NOW}|new|back to|finally|since yesterday)\b", re.I)
+_RELATION: Final = re.compile(PARTS["relation"], re.I)
+_LIST_ATTRIBUTES: Final = frozenset(("allergic to", "speaks"))
+_RECENT: Final = timedelta(days=120)
+"""A change that happened longer before it is told may be older than what is known."""
+# "I had moved to Rome as a student" is over, "I moved to Rome ten years ago" need not be.
+_THEN: Final = re.compile(
+    r"\b(?:had|used to|when|until|for (?:a|two|three|\d+)|as a|back then|once|at the time|first|originally)\b", re.I
+)
+_LONG_VALUE: Final = 3
+"""A value of more words may be about something else: "my team moved to second place in the league"."""
+# Where somebody is need not be where they live: "I'm in Rome now", "we're staying in Bonn".
+_STAYS: Final = re.compile(
+    r"\b(?:stay(?:s|ing)?|moving|relocating)\b|(?:\b(?:am|are|is)|['’](?:m|re|s))\s+(?:(?:now|back|currently|just)\s+)?(?:in|at)\s+(?-i:[A-Z])",
+    re.I,
+)
+# Where one trains, learns or is treated more often than one works.
+_TAKES_PART: Final = re.compile(
+    r"\b(?:gym|fitness|crossfit|yoga|pilates|dojo|boxing|club|studio|choir|orchestra|academy|school|college|university|uni"
+    r"|kindergarten|nursery|day ?care|classes|course|bootcamp|pool|spa|clinic|church|league|team)\b",
+    re.I,
+)
+_WORKS: Final = re.compile(r"\b(?:work\w*|job|position|role|internship|hired|promoted|as an?)\b", re.I)
+_MOVED: Final = re.compile(r"\b(?:moved|relocated|shifted|transferred)\b", re.I)
+_BASE_VERB: Final = re.compile(
+    r"love|like|enjoy|adore|prefer|hate|dislike|loathe|detest|despise|have|own|live|work|speak|drink|eat|smoke|drive"
+    r"|ride|wear|play|teach|practi[cs]e|collect|run|study|read|watch|use|rent|support|follow|take|keep|attend|date|vape|fast|swim"
+    r"|meditate|gamble"
+)
+_HERE: Final = "here"
+_IN_PLACE: Final = re.compile(r"\b(?:from|in|to)\s+(?P<place>[A-Z][\w-]+(?:\s[A-Z][\w-]+)?)")
+_POINTING: Final = frozenset(("it", "this", "that", "these", "those", "them", "him", "her", "one", "something"))
+_WHERE: Final = frozenset(("in", "on", "at", "near", "from", "with", "off", "out"))
+_OWNER: Final = re.compile(r"\b(?:my|our|his|her|their|your)\b", re.I)
+_ENDED: Final = frozenset((ANY_ATTRIBUTE, "employer", "owns"))
+_USER: Final = re.compile(r"(?:the\s+)?(?:user|customer|client|patient)(?:['’]s)?$", re.I)
+_KIN: Final = re.compile(r"(?:my|our)\s+(.+?)(?:['’]s)?$", re.I)
+_NO_SUBJECTS_WORDS = """
+    it this that there he she they you your his her their its let what who here everything
+    something nothing please thanks today tomorrow hello hi hey greetings regards cheers
+    yesterday what's that's it's there's here's people everyone everybody nobody someone somebody anyone anybody
+"""
+_NO_SUBJECTS: Final = frozenset(_NO_SUBJECTS_WORDS.split())
+
+
+def claims_in_clause(clause: Clause, utterance: Utterance, events: Sequence[Mention]) -> Iterator[Claim]:
+    first, last = clause.start - clause.lead, clause.end
+    near = tuple(event for event in events if first <= event.span[0] - utterance.span[0] < last)
+    made = ""
+    for pattern in possible_patterns(clause.text):
+        if made and (made, pattern.attribute) != ("occupation", "employer"):
+            continue  # only "I'm a nurse at Bosch" says two things
+        match = pattern.regex.match(clause.text)
+        found = list(_claims_of(_Found(pattern, match, clause, utterance, near))) if match is not None else []
+        made = found[0].attribute if found else made
+        yield from found
+    if not made and is_person(utterance) and (correction := read_bare_correction(clause, utterance)) is not None:
+        yield correction
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A pattern that matches a clause, with what the rules read from it."""
+
+    pattern: ClaimPattern
+    match: re.Match[str]
+    clause: Clause
+    utterance: Utterance
+    near: tuple[Mention, ...]
+    """The times that the clause names."""
+
+    @property
+    def group(self) -> str:
+        return "value2" if self.match.groupdict().get("value2") else "value"
+
+    @property
+    def about_thing(self) -> bool:
+        return "{what}" in self.pattern.attribute or self.pattern.attribute == PREVIOUS
+
+    @property
+    def is_habit(self) -> bool:
+        return self.about_thing and not self.pattern.single
+
+    @property
+    def contrast(self) -> str | None:
+        """The value that the words after the clause say it is not: "call me Kate, not Katie"."""
+        denied = NOT_OLD.match(self.utterance.text, self.clause.end)
+        same = denied is not None and same_shape(denied["old"], self.part(self.group) or "")
+        return denied["old"] if denied is not None and same else None
+
+    @property
+    def is_vague(self) -> bool:
+        """Whether it only points at its value ("Theo drinks it"), or says where a person is, not who."""
+        words = fold(self.part(self.group) or "").removeprefix("now ").split()
+        if not words:
+            return False
+        if self.pattern.attribute == "owns":
+            return not is_thing(words)
+        what = fold(self.part("what") or "")
+        if self.pattern.attribute == "studies" or what.endswith("name") or what.startswith(("favourite", "favorite")):
+            return words[0] in _WHERE or words[0] == "not"
+        if self.is_habit:
+            keeps_doing = what.startswith("keep") and words[0].endswith("ing")
+            return words[0] in _POINTING or words[0] in _WHERE or keeps_doing
+        return self.about_thing and words[0] in _WHERE and names_person(what)
+
+    def says_how(self, reading: Reading) -> bool:
+        """Return whether the value may be a quality that leaves the others: "my favourite shirt is dirty now"."""
+        said, leads = self.part(self.group) or "", self.match.start(self.group) == self.match.start()
+        return self.about_thing and not leads and may_be_quality(self.part("what") or "", said, reading)
+
+    @property
+    def is_anothers(self) -> bool:
+        """Whether what ended belongs to somebody else: "I sold his car", "Ana cancelled our plan"."""
+        if self.pattern.holds or self.pattern.attribute not in _ENDED:
+            return False
+        owner = _OWNER.search(self.match.string, self.match.end("who"), self.match.end())
+        own = fold(self.match["who"]) in FIRST_PERSON
+        return owner is not None and (owner[0].lower() in FIRST_PERSON) != own
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the verb fits its subject: of "Sounds like fun" and "Your support means a lot" it does not."""
+        who = fold(self.match.groupdict().get("who") or "i")
+        if (
+            who in FIRST_PERSON
+            or (_KIN.match(who) and who.endswith("s"))
+            or self.pattern.attribute in ("name", "handle")
+        ):
+            return True
+        last = self.match.end("what") if self.is_habit else self.match.start(self.group)
+        verbs = fold(self.clause.text[self.match.end("who") : last]).split()
+        return not verbs or _BASE_VERB.fullmatch(verbs[-1]) is None or "does" in " ".join(verbs)
+
+    def names_home(self, value: str) -> bool:
+        """Return whether a name may be where somebody lives."""
+        if value[:1].islower() and value != _HERE:
+            return is_place(value)
+        changes = self.pattern.operation == "update"
+        return not changes or names_home(value, self.clause.text, self.part("old", "old2"))
+
+    def part(self, *names: str) -> str | None:
+        """Return the first of these parts of the clause that it has."""
+        groups = self.match.groupdict()
+        return next((groups[name] for name in names if groups.get(name)), None)
+
+    def read_value(self) -> str | None:
+        """Return the value without dates and fillers; None when the clause names none."""
+        offset = self.utterance.span[0]
+        dates = [event.span[0] - offset - self.clause.start + self.clause.added for event in self.near]
+        if self.is_habit and self.match.start(self.group) in dates:
+            return None  # "I quit smoking two months ago" names no value
+        if fold(self.part(self.group) or "") == _HERE:
+            return _HERE
+        keep_dates = self.about_thing and self.pattern.single
+        return trim_value(self.clause.text, self.match.span(self.group), dates, keep_dates=keep_dates)
+
+    @property
+    def place_before(self) -> str | None:
+        """The last place that the words before the clause name: "Hello from Ghent! I live here now"."""
+        named = [found["place"] for found in _IN_PLACE.finditer(self.utterance.text, 0, self.clause.start)]
+        return next((place for place in reversed(named) if is_place(place)), None)
+
+    def span(self, value: str | None, reading: Reading) -> Span:
+        """Return where in the message the claim is made, up to the end of its value."""
+        # Of "at 7 pm with Clara" only the time is the value: the rest is said beside it, and stays.
+        said = reading.value if value is not None and reading.value in value else value
+        if said is not None and self.pattern.single:
+            said = said[: length_of_value(said)]
+        start = self.match.start(self.group)
+        leads = start == self.match.start()  # "Ghent is home now"
+        last = self.match.end() if said is None or leads else self.clause.text.index(said, start) + len(said)
+        first, end = self.clause.span(self.match.start(), last)
+        return self.utterance.span[0] + first, self.utterance.span[0] + end
+
+    def times(self, value: str | None) -> tuple[Mention, ...]:
+        """Return the times that say when the claim holds, not those that are its value."""
+        at = self.match.start(self.group)
+        at = at if value is None else self.clause.text.index(value, at)
+        first, end = self.clause.span(at, at + len(value or ""))
+        offset = self.utterance.span[0]
+        return tuple(event for event in self.near if not first <= event.span[0] - offset < end)
+
+
+def _claims_of(found: _Found) -> Iterator[Claim]:
+    """Yield what a clause claims: one claim, or one for each item of a list; none when it is not certain."""
+    pattern, utterance = found.pattern, found.utterance
+    subject, value = _subject(found.match.groupdict(), utterance), found.read_value()
+    if subject is None or (value is None and found.part(found.group) and not found.is_habit):
+        return
+    if not found.about_thing and any(event.start > utterance.said_at for event in found.near):
+        return  # a plan
+    if not pattern.holds and any(event.start > utterance.said_at for event in found.times(value)):
+        return  # "I quit smoking tomorrow"
+    if found.is_vague or found.is_anothers or not found.agrees or (pattern.is_label and utterance.message is not None):
+        return  # "Answer: gravity" in a conversation is no note about anybody
+    reading = Reading(value or "", "text") if found.is_habit else read_value(value or "")
+    if pattern.attribute == "allergic to" and reading.kind == "day":
+        return  # a joke
+    attribute, single = attribute_for(pattern, found.part("what"), reading, found.part(found.group) or "")
+    old = found.part("old", "old2")
+    if attribute is None or (attribute == "city" and not found.names_home(reading.value)):
+        return
+    if attribute == PREFERENCE:
+        attribute = f"{PREFERENCE} {' or '.join(sorted((fold(reading.value), fold(old or ''))))}"
+        old = None
+    subject, attribute = _owner_of_name(subject, attribute)
+    valid_from, valid_to = _validity(utterance.said_at, found.clause, found.times(value))
+    operation = _operation(found, reading, valid_from)
+    if old is None and single and operation in ("state", "update") and found.contrast and not found.clause.qualified:
+        old, operation = found.contrast, "update"
+    if operation == "event":
+        valid_to = None  # "I moved there ten years ago" does not say that it is over
+    claim = Claim(
+        subject=subject,
+        attribute=attribute,
+        value=reading.value,
+        span=found.span(value, reading),
+        said_at=utterance.said_at,
+        valid_from=valid_from,
+        valid_to=valid_to,
+        holds=pattern.holds == reading.positive,
+        single=single,
+        trust=utterance.role,
+        operation=operation,
+        replaces=None if old is None else trim_value(old, (0, len(old)), ()),
+    )
+    said = found.place_before if value == _HERE else reading.value
+    yield from (replace(claim, value=item) for item in _items(attribute, said or ""))
+
+
+def _items(attribute: str, value: str) -> list[str]:
+    if attribute == "city" and not value:
+        return []  # "I live here", and nothing says where
+    return split_list(value) if attribute in _LIST_ATTRIBUTES else [value]
+
+
+def _owner_of_name(subject: str, attribute: str) -> tuple[str, str]:
+    """Return the name of a dog or a sister as theirs: "the dog is called Rex" is about the dog's name."""
+    noun, _, last = attribute.rpartition(" ")
+    if last == "name" and _RELATION.fullmatch(noun):
+        return f"{subject}'s {noun}", "name"
+    return subject, attribute
+
+
+def _operation(found: _Found, reading: Reading, valid_from: datetime) -> Operation:
+    """Return what the clause does; a change told long after it happened is only a statement, and so is a long value."""
+    pattern, clause, said_at = found.pattern, found.clause, found.utterance.said_at
+    if ANYBODY.match(clause.text):
+        return "state"  # another friend may be meant
+    if pattern.attribute == "employer" and _TAKES_PART.search(reading.value) and not _WORKS.search(clause.text):
+        return "state"  # "I started at Gold's Gym"
+    if found.about_thing and may_be_several(found.part("what") or ""):
+        return "state"  # a new client need not be the only one
+    if found.about_thing and reading.kind in ("name", "text") and not found.part("old") and _MOVED.search(clause.text):
+        return "state"  # a gym that moved to Main Street is the same gym
+    if pattern.attribute == "city" and (
+        _STAYS.search(clause.text)
+        or is_region(reading.value)  # a country may hold the city that is known
+        or (pattern.operation == "state" and not is_place(reading.value))  # a quarter may lie in it
+        or not is_known_home(reading.value, clause.text, found.part("old", "old2"))
+    ):
+        return "state"
+    own_name = pattern.attribute == "name" and fold(found.part("whose") or "") == "my"
+    if own_name and " " not in reading.value and not clause.corrects:
+        return "state"  # a single name may be a nickname, a role or an idiom: "my name is now Mud"
+    wordy = "{what}" in pattern.attribute and reading.kind == "text" and len(reading.value.split()) > _LONG_VALUE
+    if pattern.operation == "update" and said_at - valid_from > _RECENT and not _THEN.search(clause.text):
+        return "event"
+    if clause.tense == "past" or clause.qualified or wordy:
+        return "state"
+    if clause.corrects and pattern.operation == "state":
+        return "correct"  # "I meant that I was born in 1985": however long ago that was
+    if said_at - valid_from > _RECENT:
+        return "state"
+    if pattern.operation != "state":
+        return pattern.operation
+    if _CHANGE.search(clause.text) is None or found.says_how(reading):
+        return "state"
+    return "update" if pattern.holds else "end"
+
+
+def _subject(groups: dict[str, str | None], utterance: Utterance) -> str | None:
+    """Return whom or what a clause is about; None when that is not certain."""
+    found = groups.get("who") or groups.get("whose") or ""
+    if (
+        groups.get("whose")
+        and groups.get("who")
+        and (groups["whose"] or "").lower() in ("my", "our", "the", "his", "her", "their")
+    ):
+        found = groups["who"] or ""
+    lowered = fold(found)
+    if lowered in ("", "the", "this"):
+        return utterance.owner if "whose" in groups or not groups.get("who") else None
+    if lowered in FIRST_PERSON:
+        return _first_person(utterance) if is_person(utterance) else None
+    if _USER.match(lowered):
+        return utterance.owner
+    if (kin := _KIN.match(" ".join(found.split()))) is not None:
+        return f"{_first_person(utterance)}'s {kin[1]}"
+    name = re.sub(r"['’]s$", "", " ".join(found.split()))
+    return None if lowered.split()[0] in _NO_SUBJECTS else name
+
+
+def _first_person(utterance: Utterance) -> str:
+    """Return whom "I" means: where a user speaks without a name, the person whose memory it is."""
+    return utterance.owner if utterance.role == "user" and utterance.owner != "user" else utterance.speaker
+
+
+def is_person(utterance: Utterance) -> bool:
+    """Return whether the "I" of an utterance is somebody: the user, or an assistant with a name."""
+    return utterance.role == "user" or utterance.speaker != utterance.role
+
+
+def _validity(said_at: datetime, clause: Clause, events: Sequence[Mention]) -> tuple[datetime, datetime | None]:
+    """Return from when until when a claim is true: the time in the clause, or else from when it was said."""
+    past = clause.tense == "past"
+    event = next((event for event in events if event.start <= said_at), None)
+    if event is None:
+        return said_at, said_at if past else None
+    if event.kind == "until":
+        return said_at, event.end
+    if past:
+        return min(event.start, said_at), min(event.end, said_at)
+    return min(event.start, said_at), None
+
+
+def same_shape(one: str, other: str) -> bool:
+    """Return whether two values look alike: both names, or both numbers."""
+    return value_shape(one) == value_shape(other)

@@ -1,0 +1,122 @@
+"""Whether a message is somebody's plain report of a change: only then the change may hide what was said before. Pure.
+
+What stands beside a change can take from it in any number of ways: "but it didn't last", "in the game", "Shorten
+this.", "That's what Ben wrote.". So nothing is listed that forbids to hide. What may stand in the same message is
+listed instead: other claims, times, with whom, and small talk. A change with anything else beside it is only linked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from memoranda.remember.reading.lexicon import CHILDREN, PARTNERS, RELATIVES
+from memoranda.text.sentences import Span, blank_out, sentence_spans
+
+# What may open a report of one's own: a greeting, a conjunction, words that announce news or a correction.
+_REPORT_OPENING: Final = re.compile(
+    r"(?:(?:and|but|so|well|yes|yep|ok|okay|hey|hi|hello|good (?:morning|afternoon|evening)|also|plus|anyway|btw|by the way|fyi"
+    r"|(?:i |we )?(?:just )?want(?:ed)? to let you know(?: that)?|just (?:so you know|to let you know)|for the record|for your (?:records|information)"
+    r"|(?:(?:a|some|quick|small|big|good|great|bad|sad|personal|life|important) )*(?:news|updates?)|it['’]s official|as you know"
+    r"|(?:please )?note(?: that)?|noted|reminder|remember(?: that)?|ps|p\.s\.|guess what|(?:it )?turns out|long story short|heads[- ]?up"
+    r"|no|nope|wait|sorry|actually|correction|edit|i meant?|oops|my (?:mistake|bad)|i (?:misspoke|was wrong)|hm+|um+|uh+|ah"
+    r"|finally|at last|sadly|unfortunately|luckily|thankfully)\b[\s,!:.-]*)+",
+    re.I,
+)
+_VERY = r"(?:(?:so|very|really|still|just|pretty|quite|super|a bit|absolutely|both|all) )*"
+_FEELING = (
+    r"(?:happy|glad|excited|thrilled|proud|relieved|sad|tired|exhausted|nervous|grateful|lucky|great|good|nice|lovely|wonderful|amazing"
+    r"|awesome|fantastic|perfect|exciting|fun|cool|weird|strange|hard|tough|stressful|crazy|okay|ok|fine)"
+)
+_RECORDS = (
+    r"(?:profile|records?|notes?|files?|memory|address|number|e-?mail|details|contacts?|data|calendar|info(?:rmation)?)"
+)
+_SMALL_TALK: Final = re.compile(
+    r"(?:(?:yay|phew|wow|woohoo|hooray|finally|and|but|so|oh|well|hi|hey|hello)\b[\s,!]*)*(?:there|all|everyone|again"
+    # How somebody feels about it: "I'm so happy", "What a crazy week", "We love it here".
+    rf"|(?:(?:i|we)(?:['’]m|['’]re| am| are| feel)|(?:it|that|this)(?:['’]s| is| was| feels)|life(?:['’]s| is)|feeling|what an?|such an?)? ?{_VERY}{_FEELING}"
+    r"(?: (?:about (?:it|that|this)|day|week|month|year|news|time|to be (?:here|home|back)|so far|here|there|now))*"
+    r"|(?:(?:i|we) )?(?:really |just |absolutely |still )*(?:love|like|enjoy|loving|enjoying|miss|hate) it(?: (?:here|there|so far|so much|a lot|already|now))*"
+    r"|(?:many )?(?:thanks|thank you|thx|cheers)(?: (?:so much|a lot|again|for (?:your|the|all your|all the) (?:help|support|time)|for (?:asking|listening)|in advance))*"
+    r"|(?:i )?hope (?:you(?:['’]re| are)|all is) (?:well|doing well|good|fine)|how are (?:you|things)(?: (?:today|doing))?"
+    # What a memory is asked for: it keeps what the words say, and does nothing with the words.
+    r"|(?:please )?(?:remember|note|don['’]t forget) (?:this|that|it|the following)(?: (?:for me|for later|please))*"
+    rf"|(?:so )?(?:please |can you |could you )*(?:update|correct|change|adjust) (?:that in )?(?:my|your|our) (?:[\w-]+ )?{_RECORDS}(?: (?:accordingly|please|too))*"
+    r")?[\s.!?,🎉🥳🙂😊😀❤️👍-]*",
+    re.I,
+)
+# The longer ones first: what was matched is not tried again, so that a long text takes no longer than its length.
+_BESIDE: Final = re.compile(
+    rf"[\s.,!;%-]+|(?:with (?:my|our|his|her|their|the) (?:new )?(?:family|team|{PARTNERS}|{CHILDREN}"
+    rf"|{RELATIVES})"
+    r"|from (?-i:[A-Z])\w+|(?:instead of|rather than) (?:the |my |our )?[\w-]+"
+    r"|for (?:good|work|school|college|real|ever)|after all"
+    r"|for (?:an?|my|his|her|the|our) (?:new )?job|full[- ]time"
+    r"|now(?! and (?:then|again)\b)|already|officially|finally|again|instead|permanently|recently|just|yet|today"
+    r"|yesterday|tonight|any ?more|these days|nowadays|currently|earlier|ago|later|early|late|this|last|next|since"
+    r"|as of|from now on|from|on|in|at|by|of|about|around|starting|effective|please|thanks?|and|but|so|then|the|an?"
+    r"|few|couple|two|three|\d+|am|pm"
+    r"|(?:week|month|year|day|morning|evening|summer|spring|autumn|winter|noon|midnight)s?)\b",
+    re.I,
+)
+# Why something ended takes nothing from its end; a change may last only as long as its reason: "because of the strike".
+_REASON: Final = re.compile(r"(?:because of|due to) (?:an?|the|my|our|his|her|their) (?:[\w-]+ )?[\w-]+(?=\W*$)", re.I)
+# Beside a denial these say what is denied: "I no longer work at Acme full time", "… with my brother".
+_CIRCUMSTANCE: Final = re.compile(r"\b(?:full|part)[- ]time\b|\b(?:with|as|for)\b", re.I)
+_DENIAL: Final = re.compile(r"\b(?:no longer|not)\b|n['’]t\b", re.I)
+# Of "Sporting in the league" and "VS Code for one file" only the beginning is the value.
+_DETAIL: Final = re.compile(
+    r" (?:for|in|on|at|with|when|while|during|under|whenever|according|by|as|like|except|per|and|or|but|then|plus)\b"
+)
+_CONTRAST: Final = re.compile(r"\s*,?\s*(?:and\s+)?not\s+[^.!,;]+", re.I)
+_LIST: Final = re.compile(r"^[ \t]*(?:[-*•–—]|\w{1,2}[.)])[ \t]", re.M)
+_LONGEST: Final = 2_000
+"""Whoever reports a change writes no pages about it."""
+_LONGEST_SENTENCE: Final = 300
+
+
+def is_small_talk(sentence: str) -> bool:
+    """Return whether a whole sentence only greets, thanks, tells a feeling, or asks a memory to keep what was said."""
+    return len(sentence) <= _LONGEST_SENTENCE and _SMALL_TALK.fullmatch(sentence) is not None
+
+
+def is_plain_report(text: str, span: Span, value: str, others: Iterable[Span], *, contrasts: bool = False) -> bool:
+    """Return whether a text tells a change, and nothing that may take from it.
+
+    Args:
+        text: The whole text.
+        span: Where in it the change is told.
+        value: The new value, which the words of the change end with; empty when they name none.
+        others: The parts that are read by themselves: other claims and times.
+        contrasts: Whether the words after it may say what it is not: "Kate, not Katie".
+    """
+    if len(text) > _LONGEST or _LIST.search(text):
+        return False
+    detail = _DETAIL.search(value)
+    stop = span[1] - (len(value) - detail.start() if detail and text[: span[1]].endswith(value) else 0)
+    read = [(first, last) for first, last in others if not (first <= span[0] and span[1] <= last)]
+    left = blank_out(text, [*read, (span[0], stop)])
+    for start, end in sentence_spans(text):
+        words = left[start:end]
+        if start <= span[0] < end:
+            after = _CONTRAST.sub(" ", left[span[0] : end], count=1) if contrasts else left[span[0] : end]
+            if _DENIAL.search(text, *span):
+                after = _REASON.sub(" ", after)
+                if _CIRCUMSTANCE.search(after):
+                    return False
+            words = left[start : span[0]] + after
+        if not (_consists_of((_REPORT_OPENING, _BESIDE), words) or is_small_talk(text[start:end])):
+            return False
+    return True
+
+
+def _consists_of(patterns: Sequence[re.Pattern[str]], text: str) -> bool:
+    position = 0
+    while position < len(text):
+        found = (pattern.match(text, position) for pattern in patterns)
+        end = max((match.end() for match in found if match), default=position)
+        if end == position:
+            return False
+        position = end
+    return True

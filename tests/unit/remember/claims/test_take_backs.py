@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from memoranda import MemoryManager, Message
+from memoranda.remember.claims.find import CHANGE_TAKEN_BACK, TAKEN_BACK
+
+START = datetime(2026, 4, 20, 9, tzinfo=UTC)
+
+
+@pytest.fixture
+def manager(tmp_path: Path) -> MemoryManager:
+    return MemoryManager(db_url=f"sqlite:///{tmp_path}/m.db")
+
+
+def say(manager: MemoryManager, *texts: str) -> None:
+    for minute, text in enumerate(texts):
+        manager.remember(Message("user", text, timestamp=START + timedelta(minutes=minute)), user="ana")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Scratch that, wrong window",
+        "never mind, ignore my last message",
+        "forget what I just said, I was thinking of my brother",
+        "disregard that",
+        "Oops, wrong chat!",
+        "Sorry, that was meant for someone else.",
+        "That message wasn't for you.",
+        "That was my brother typing.",
+        "None of that was true.",
+        "Forget that I told you.",
+        "never mind",
+        "Sorry, that was a line from my novel.",
+        "I was quoting my boss there.",
+        "Sorry, my sister did, not me.",
+    ],
+)
+def test_what_is_taken_back_is_no_fact_and_is_marked(manager: MemoryManager, words: str) -> None:
+    with manager:
+        say(manager, "I live in Bonn.", "I moved to Rome.", words)
+        assert [fact.value for fact in manager.facts(user="ana")] == ["Bonn"]
+        later = {hit.content: [each.content for each in hit.later] for hit in manager.recall("Where?", user="ana")}
+        assert later["I moved to Rome."] == [words]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "I'll never forget that.",
+        "Don't forget that I said this.",
+        "Ignore that noise outside.",
+        "I went to the wrong room today.",
+        "My brother took my phone.",
+        "Just kidding about the film.",
+        "That's not true! The earth is round.",
+    ],
+)
+def test_words_about_something_else_take_nothing_back(manager: MemoryManager, words: str) -> None:
+    with manager:
+        say(manager, "I live in Bonn.", "I moved to Rome.", words)
+        assert [fact.value for fact in manager.facts(user="ana")] == ["Rome"]
+
+
+@pytest.mark.parametrize("text", ["I moved to Rome. April fools!", "I moved to Rome. Kidding, still here."])
+def test_joke_in_the_same_message_is_no_fact(manager: MemoryManager, text: str) -> None:
+    with manager:
+        say(manager, "I live in Bonn.", text)
+        assert [fact.value for fact in manager.facts(user="ana")] == ["Bonn"]
+
+
+def test_question_is_taken_back_without_the_fact_beside_it(manager: MemoryManager) -> None:
+    with manager:
+        say(manager, "I live in Bonn. Can you find me a gym?", "Never mind that, I found one.")
+        assert [fact.value for fact in manager.facts(user="ana")] == ["Bonn"]
+
+
+def test_words_without_a_claim_are_marked_when_taken_back(manager: MemoryManager) -> None:
+    with manager:
+        say(manager, "My knee hurts a lot on stairs.", "Scratch that, wrong window")
+        [knee] = [hit for hit in manager.recall("knee", user="ana") if "knee" in hit.content]
+        assert [each.content for each in knee.later] == ["Scratch that, wrong window"]
+
+
+@pytest.mark.parametrize("text", [" " * 20_000, "- " * 9_000, "\n" * 20_000, "sorry " * 4_000, "that was my " * 2_000])
+def test_long_text_is_searched_in_bounded_time(text: str) -> None:
+    started = time.process_time()
+    TAKEN_BACK.search(text)
+    CHANGE_TAKEN_BACK.fullmatch(text)
+    assert time.process_time() - started < 2
+
+
+def test_still_doing_it_takes_back_its_end(manager: MemoryManager) -> None:
+    with manager:
+        say(manager, "I work at Philips.", "I no longer work at Philips.", "No wait, I still do.")
+        assert [fact.value for fact in manager.facts(user="ana")] == ["Philips"]
+        assert "I work at Philips." in [hit.content for hit in manager.recall("Where do I work?", user="ana")]
+
+
+def test_where_a_thing_comes_from_takes_back_nothing(manager: MemoryManager) -> None:
+    with manager:
+        say(manager, "I live in Bonn.", "I moved to Rome.", "That's from a friend I know in Rome.")
+        assert [fact.value for fact in manager.facts(user="ana")] == ["Rome"]
