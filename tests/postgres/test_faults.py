@@ -266,8 +266,10 @@ def test_database_without_tables_is_refused(server: PostgresServer) -> None:
     server.execute("CREATE DATABASE bare")
     with pytest.raises(Incompatible, match="memoranda migrate"):
         open_store(server.url("bare"))
-    with pytest.raises(Unavailable, match="does not exist"):
+    with pytest.raises(Incompatible, match="create the database"):
         open_store(server.url("missing"))
+    with pytest.raises(Incompatible, match="check the URL"):
+        open_store(server.url("bare", "nobody_of_this_name"))
 
 
 @pytest.mark.parametrize("table", ["memories", "owners", "counters"])
@@ -300,7 +302,7 @@ def test_failed_write_is_logged_by_nobody_and_the_connection_is_used_again(
         tx.insert_rows(memories, ("id",), [(1,)])  # not sent yet: its error comes with the next answer
         get_meta(tx, "any")
 
-    with pytest.raises(Unavailable, match="row-level security"):  # the row has no tenant
+    with pytest.raises(Incompatible, match="row-level security"):  # the row has no tenant
         store.write(OwnedWork(fail_late, ("default", "ada")), tenant="default")
     assert store.write(write_note("kept"))[0].status == "stored"
     assert contents(store) == ["kept"]
