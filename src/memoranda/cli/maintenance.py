@@ -96,7 +96,7 @@ def copy(
     keys = [None if database_file(url) is None else key for url in (source, target)]
     with (
         closing(open_store(source, key=keys[0])) as first,
-        closing(open_store(target, key=keys[1])) as second,
+        closing(open_store(target, key=keys[1], copying=True)) as second,
         progress_bar("Copying", options.as_json) as progress,
     ):
         report = copy_store(first, second, progress)
