@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import random
+import shutil
+import subprocess
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -228,6 +231,36 @@ def test_statement_that_takes_too_long_is_unavailable(store: Store, monkeypatch:
     for use in (store.read, store.write):
         with pytest.raises(Unavailable, match="took too long"):
             use(lambda tx: tx.execute(text("SELECT pg_sleep(30)")))
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can make a disk that is full")
+def test_full_disk_of_the_server_is_unavailable_and_loses_nothing(server: PostgresServer) -> None:
+    disk = server.data.parent / "small"
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", disk], check=True)
+    try:
+        shutil.chown(disk, server.account)
+        server.execute(f"CREATE TABLESPACE small LOCATION '{disk}'")
+        server.execute("CREATE DATABASE full_disk TEMPLATE empty TABLESPACE small")
+        store = open_store(server.url("full_disk"))
+        written = list[str]()
+
+        def write_page(number: int) -> None:
+            notes = [f"note {number} {n} " + random.Random(n).randbytes(3000).hex() for n in range(100)]
+            store.write(MemoryWrite([change for note in notes for change in write_note(note).changes]))
+            written.extend(notes)
+
+        with pytest.raises(Unavailable, match="disk of the server is full"):
+            list(map(write_page, range(1000)))
+        assert sorted(contents(store)) == sorted(written)
+        assert store.check() == []
+        subprocess.run(["mount", "-o", "remount,size=128m", disk], check=True)
+        assert store.write(write_note("there is space again"))[0].status == "stored"
+        store.close()
+        server.execute("DROP DATABASE full_disk WITH (FORCE)")
+        server.execute("DROP TABLESPACE small")
+    finally:
+        subprocess.run(["umount", "-l", disk], check=True)
 
 
 def test_number_beyond_64_bits_is_invalid(store: Store) -> None:
