@@ -82,7 +82,7 @@ def copy(
     """Copy a whole database, and compare every row.
 
     For example from a SQLite file to PostgreSQL, or back. After an interruption, run the same command again: it
-    continues where it stopped.
+    continues where it stopped. A copy that is complete is only compared, and never written to again.
     """
     from memoranda.settings import encryption_key
     from memoranda.storage import database_file, open_store
