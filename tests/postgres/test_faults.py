@@ -8,8 +8,10 @@ import random
 import shutil
 import subprocess
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -35,7 +37,7 @@ from memoranda.storage.write import MemoryWrite
 from memoranda.testing.fakes import HashEmbedder, Samples
 from memoranda.types import ANY, EVERYTHING, Scope
 from tests.postgres.proxy import Cut, cutting_proxy
-from tests.postgres.server import OWNER, SERVICE, PostgresServer, run_server
+from tests.postgres.server import OWNER, SERVICE, PostgresServer, run_server, run_standby
 
 ADA = Scope(user="ada")
 BOB = Scope(user="bob")
@@ -142,6 +144,51 @@ def test_what_was_acknowledged_is_there_after_the_server_was_killed() -> None:
         assert set(found) >= set(acknowledged)
         assert store.check() == []
         store.close()
+
+
+def test_promoted_standby_has_what_was_acknowledged_and_takes_the_next_writes() -> None:
+    with run_server(durable=True) as primary:
+        name = primary.new_database().rpartition("/")[2]
+        with run_standby(primary) as standby:
+            primary.execute("ALTER SYSTEM SET synchronous_standby_names = '*'")
+            primary.execute("SELECT pg_reload_conf()")
+            hosts = f"127.0.0.1:{primary.port},127.0.0.1:{standby.port}"
+            store = open_store(f"postgresql://{SERVICE}@{hosts}/{name}")
+            acknowledged: list[str] = []
+            stopped = threading.Event()
+
+            def write(writer: int) -> None:
+                number = 0
+                while not stopped.is_set():
+                    number += 1
+                    note, user = f"note {writer} {number}", Scope(user=f"user {writer}")
+                    with suppress(Unavailable):
+                        store.write(write_note(note, user))
+                        acknowledged.append(note)
+
+            with ThreadPoolExecutor(4) as pool:
+                writers = [pool.submit(write, number) for number in range(4)]
+                _wait_for(lambda: len(acknowledged) > 20)
+                primary.stop("immediate")
+                count = len(acknowledged)
+                standby.promote()
+                _wait_for(lambda: len(acknowledged) > count + 20)
+                stopped.set()
+                for writer in writers:
+                    writer.result()
+            found = [note for number in range(4) for note in contents(store, Scope(user=f"user {number}"))]
+            assert len(set(found)) == len(found)
+            assert set(found) >= set(acknowledged)
+            assert store.check() == []
+            store.close()
+        primary.start()
+
+
+def _wait_for(is_true: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 120
+    while not is_true():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 def test_one_of_two_processes_wins_an_idempotency_key(url: str) -> None:
