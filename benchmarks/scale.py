@@ -4,7 +4,8 @@
 
 All systems get the same texts and precomputed vectors, and those on PostgreSQL use one server that syncs every commit.
 Each runs in a process and an environment of its own. They alternate in rounds, so that a slow minute of the machine
-affects all of them. `--quick` takes minutes: 20 users with 200 memories each, in place of 100 users with 1,000.
+affects all of them; processor time, with that of the server, depends less on what else the machine does. `--quick`
+takes minutes: 20 users with 200 memories each, in place of 100 users with 1,000.
 """
 
 from __future__ import annotations
@@ -87,6 +88,38 @@ def measure(plan: Plan, systems: Sequence[System]) -> tuple[dict[str, Figures], 
     return figures, group.errors
 
 
+class MeteredWorker(Worker):
+    """Adds to each answer the seconds of processor time that the system and the server have taken for it."""
+
+    def __init__(self, system: System, server: PostgresServer) -> None:
+        super().__init__(system)
+        self._server = int((server.data / "postmaster.pid").read_text().split()[0])
+
+    def request(self, command: str, **arguments: Any) -> Figures:
+        before = self._measure()
+        answer = super().request(command, **arguments)
+        return answer | {"processor": self._measure() - before}
+
+    def _measure(self) -> float:
+        ticks = sum(_ticks(self._process.pid)[1:3])
+        for folder in Path("/proc").iterdir():
+            if folder.name.isdigit() and (found := _ticks(int(folder.name))):
+                # Of the server's own process, those that have ended too.
+                ticks += sum(
+                    found[1:5] if int(folder.name) == self._server else found[1:3] * (found[0] == self._server)
+                )
+        return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def _ticks(process: int) -> list[int]:
+    """Return the parent of a process, its user and system time, and those of its children that have ended."""
+    try:
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    except OSError:  # it has ended
+        return []
+    return [int(fields[position]) for position in (1, 11, 12, 13, 14)]
+
+
 def _start(system: System, server: PostgresServer) -> Worker:
     """Start the process of a system, with an empty database of its own."""
     if system is OURS_POSTGRES:
@@ -96,7 +129,7 @@ def _start(system: System, server: PostgresServer) -> Worker:
         server.execute(f"CREATE DATABASE {name}")
         server.execute("CREATE EXTENSION vector", name)
         os.environ[POSTGRES_URL] = server.url(name, "postgres")
-    return Worker(system)
+    return MeteredWorker(system, server)
 
 
 Measured: TypeAlias = Iterator[tuple[str, Figures]]
@@ -111,7 +144,9 @@ def _bulk(group: WorkerGroup, plan: Plan) -> Measured:
         return worker.request("bulk", low=low, high=high)
 
     for name, answers in group.run_rounds(plan.rounds, request).items():
-        yield name, {"bulk": median(answer["rate"] for answer in answers)} if answers else {}
+        if answers:
+            micros = 1e6 * sum(answer["processor"] for answer in answers) / (users * plan.per_user)
+            yield name, {"bulk": median(answer["rate"] for answer in answers), "bulk_processor": micros}
 
 
 def _add(group: WorkerGroup, plan: Plan) -> Measured:
@@ -139,10 +174,9 @@ def _search(group: WorkerGroup, plan: Plan) -> Measured:
         times = sorted(ms for answer in answers for ms in answer["ms"])
         found = [each for answer in answers for each in answer["found"]]
         if times:
-            yield (
-                name,
-                {"search_p50": median(times), "search_p99": quantiles(times, n=100)[98], "found": mean(found)},
-            )
+            micros = 1e6 * sum(answer["processor"] for answer in answers) / len(times)
+            figures = {"search_p50": median(times), "search_p99": quantiles(times, n=100)[98], "found": mean(found)}
+            yield name, {**figures, "search_processor": micros}
 
 
 def _recall(group: WorkerGroup, plan: Plan) -> Measured:
@@ -160,11 +194,13 @@ def _recall(group: WorkerGroup, plan: Plan) -> Measured:
 
 ROWS: Final = (
     ("bulk", "bulk add, /s", "{:,.0f}", True),
+    ("bulk_processor", "bulk add, processor time, µs", "{:,.0f}", False),
     ("add_1", "add, 1 client, /s", "{:,.0f}", True),
     ("add_8", "add, 8 clients, /s", "{:,.0f}", True),
     ("add_32", "add, 32 clients, /s", "{:,.0f}", True),
     ("search_p50", "search, p50 ms", "{:.2f}", False),
     ("search_p99", "search, p99 ms", "{:.2f}", False),
+    ("search_processor", "search, processor time, µs", "{:,.0f}", False),
     ("found", "answer among ten hits", "{:.3f}", None),
     ("recall", "recall@10 against exact", "{:.3f}", None),
     ("peak_rss_mb", "peak memory, MB", "{:,.0f}", None),

@@ -53,6 +53,10 @@ class PostgresServer:
     def stop(self, mode: str = "fast") -> None:
         self._run("pg_ctl", "-D", self.data, "-m", mode, "-w", "stop")
 
+    def promote(self) -> None:
+        """Let a standby take writes from now on."""
+        self._run("pg_ctl", "-D", self.data, "-w", "promote")
+
     def url(self, database: str, role: str = SERVICE) -> str:
         return f"postgresql://{role}@127.0.0.1:{self.port}/{database}"
 

@@ -10,7 +10,9 @@ import pytest
 from typer.testing import CliRunner
 
 from memoranda.cli.app import app
-from tests.postgres.server import OWNER, SERVICE
+from memoranda.storage import open_store
+from memoranda.storage.base import CopyStore
+from tests.postgres.server import OWNER, SERVICE, PostgresServer
 
 
 def run(*arguments: str, code: int = 0) -> Any:
@@ -52,9 +54,30 @@ def test_doctor_checks_a_database_on_a_server(url: str, monkeypatch: pytest.Monk
     assert "1 memory" in findings["database"]["detail"]
 
 
+def find_problem(url: str) -> str:
+    done = CliRunner().invoke(app, ["doctor", "--json", "--db", url])
+    assert done.exit_code != 0
+    [problem] = [each for each in json.loads(done.stdout) if each["state"] == "problem"]
+    return str(problem["detail"])
+
+
+def test_doctor_says_how_to_go_on_with_an_unfinished_copy(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMORY_AUDIT_KEY", "a key for the tests of commands")
+    store = open_store(url.replace(f"{SERVICE}@", f"{OWNER}@"))
+    assert isinstance(store, CopyStore)
+    store.begin_copy("another store")
+    store.close()
+    assert "memoranda copy" in find_problem(url)
+
+
+def test_doctor_reports_a_role_that_sees_all_tenants(
+    server: PostgresServer, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMORY_AUDIT_KEY", "a key for the tests of commands")
+    run("add", "The boat is blue", "-u", "ada", "--db", url)
+    assert "--service-role" in find_problem(server.url(url.rpartition("/")[2], "postgres"))
+
+
 def test_doctor_says_what_to_do_when_the_server_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEMORY_AUDIT_KEY", "a key for the tests of commands")
-    done = CliRunner().invoke(app, ["doctor", "--json", "--db", "postgresql://nobody@127.0.0.1:9/memories"])
-    assert done.exit_code == 1
-    [problem] = [each for each in json.loads(done.stdout) if each["state"] == "problem"]
-    assert "did not answer" in problem["detail"]
+    assert "did not answer" in find_problem("postgresql://nobody@127.0.0.1:9/memories")

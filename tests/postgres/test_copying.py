@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import Table, select
 
-from memoranda.errors import Conflict, InvalidInput
+from memoranda.errors import Conflict, InvalidInput, Unavailable
 from memoranda.manager.manager import MemoryManager
+from memoranda.server.keys import open_keys
 from memoranda.settings import MemoryConfig
 from memoranda.storage import open_store
+from memoranda.storage.base import ReadTransaction
+from memoranda.storage.schema import api_keys, changes, claims, executions, memories, messages, receipts
 from memoranda.testing.fakes import HashEmbedder
 from memoranda.transfer.copying import CopyReport, copy_store
-from memoranda.types import ANY, Clock
-from tests.postgres.server import OWNER, SERVICE
+from memoranda.types import ANY, Clock, Progress
+from tests.postgres.server import OWNER, SERVICE, PostgresServer
 from tests.unit.conftest import TickingClock
 
 LATER = datetime(2026, 6, 1, tzinfo=UTC)
 AUDIT_KEY = "a key for the tests of moving"
+TABLES = (api_keys, changes, claims, executions, memories, messages, receipts)
 
 
 def open_manager(url: str, clock: Clock = lambda: LATER) -> MemoryManager:
@@ -56,13 +64,29 @@ def answers(manager: MemoryManager) -> list[Any]:
     ]
 
 
-def copy(source: str, target: str) -> CopyReport:
-    stores = open_store(source), open_store(target)
+def copy(source: str, target: str, progress: Progress | None = None) -> CopyReport:
+    stores = open_store(source), open_store(target, copying=True)
     try:
-        return copy_store(*stores)
+        return copy_store(*stores, progress)
     finally:
         for store in stores:
             store.close()
+
+
+def interrupt(done: int, total: int) -> None:
+    if done > total / 2:
+        raise KeyboardInterrupt
+
+
+@pytest.fixture(params=["to PostgreSQL", "to SQLite"])
+def urls(request: pytest.FixtureRequest, tmp_path: Path, server: PostgresServer, url: str) -> tuple[str, str]:
+    """The URLs of a source with memories and of an empty target, as those who may copy to it."""
+    owner_url = url.replace(f"{SERVICE}@", f"{OWNER}@")
+    found = (f"sqlite:///{tmp_path}/a.db", owner_url)
+    source, target = found if request.param == "to PostgreSQL" else (owner_url, f"sqlite:///{tmp_path}/b.db")
+    with open_manager(source) as manager:
+        fill(manager)
+    return source, target
 
 
 def test_copy_to_postgres_and_back_gives_the_same_answers(tmp_path: Path, url: str) -> None:
@@ -86,23 +110,91 @@ def test_copy_to_postgres_and_back_gives_the_same_answers(tmp_path: Path, url: s
         assert manager.add_memory("Said at home again.", user="ada").id > new.id
 
 
-def test_interrupted_copy_goes_on_and_writes_nothing_twice(tmp_path: Path, url: str) -> None:
+def test_interrupted_copy_goes_on_and_writes_nothing_twice(urls: tuple[str, str]) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        copy(*urls, interrupt)
+    resumed = copy(*urls)
+    assert 0 < resumed.written < sum(resumed.rows.values())
+    assert copy(*urls).written == 0
+
+
+def test_target_of_an_interrupted_copy_is_opened_by_nobody_until_it_is_complete(urls: tuple[str, str]) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        copy(*urls, interrupt)
+    with pytest.raises(Unavailable, match="memoranda copy"):
+        open_store(urls[1])
+    with pytest.raises(Unavailable, match="memoranda copy"):
+        open_manager(urls[1]).get_stats()
+    copy(*urls)
+    with open_manager(urls[1]) as manager:
+        assert manager.check().problems == ()
+
+
+def test_process_that_was_open_before_writes_nothing_while_others_copy(tmp_path: Path, url: str) -> None:
     first, owner_url = f"sqlite:///{tmp_path}/a.db", url.replace(f"{SERVICE}@", f"{OWNER}@")
     with open_manager(first) as manager:
         fill(manager)
-    stores = open_store(first), open_store(owner_url)
+    with open_manager(url) as before:
+        assert before.list_memories(user=ANY) == []
+        with pytest.raises(KeyboardInterrupt):
+            copy(first, owner_url, interrupt)
+        with pytest.raises(Unavailable, match="memoranda copy"):
+            before.add_memory("lost")
+        copy(first, owner_url)
+        before.add_memory("kept")
+        assert [memory.content for memory in before.list_memories()] == ["kept"]
 
-    def interrupt(done: int, total: int) -> None:
-        if done > total / 2:
-            raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
-        copy_store(*stores, interrupt)
-    resumed = copy_store(*stores)
-    assert 0 < resumed.written < sum(resumed.rows.values())
-    assert copy_store(*stores).written == 0
-    for store in stores:
+def add_memory(url: str) -> None:
+    with open_manager(url) as manager:
+        manager.add_memory("Said after the move.")
+
+
+def edit_memory(url: str) -> None:
+    with open_manager(url) as manager:
+        manager.update(manager.list_memories(user="ada")[0].id, content="Edited after the move.", user="ada")
+
+
+def forget_user(url: str) -> None:
+    with open_manager(url) as manager:
+        manager.forget(user="user 1")
+
+
+def create_key(url: str) -> None:
+    with open_keys(MemoryConfig(db_url=url, audit_key=AUDIT_KEY)) as keys:
+        keys.create("after the move", tenant="default", scopes=["read"])
+
+
+def put_item(url: str) -> None:
+    with open_manager(url) as manager:
+        manager.put(("notes",), "k", {"text": "after the move"})
+
+
+@pytest.mark.parametrize("change", [add_memory, edit_memory, forget_user, create_key, put_item])
+@pytest.mark.parametrize("side", [0, 1], ids=["source", "target"])
+def test_second_copy_after_a_change_is_refused_and_changes_nothing(
+    urls: tuple[str, str], change: Callable[[str], None], side: int
+) -> None:
+    copy(*urls)
+    change(urls[side])
+    before = read_everything(urls[1])
+    with pytest.raises(Conflict, match="empty database"):
+        copy(*urls)
+    assert read_everything(urls[1]) == before
+    with open_manager(urls[1]) as manager:
+        assert manager.check().problems == ()
+
+
+def read_everything(url: str) -> dict[str, list[Any]]:
+    store = open_store(url)
+    try:
+        return {table.name: store.read(partial(read_rows, table=table), tenant=ANY) for table in TABLES}
+    finally:
         store.close()
+
+
+def read_rows(tx: ReadTransaction, table: Table) -> list[Any]:
+    return sorted((tuple(row) for row in tx.execute(select(table))), key=repr)
 
 
 def test_target_with_data_of_its_own_is_refused(tmp_path: Path, url: str) -> None:
@@ -116,3 +208,33 @@ def test_target_with_data_of_its_own_is_refused(tmp_path: Path, url: str) -> Non
         copy(url, url)
     with open_manager(url) as manager:
         assert [memory.content for memory in manager.list_memories()] == ["mine"]
+
+
+def test_target_that_has_only_a_key_to_its_server_is_refused(tmp_path: Path, url: str) -> None:
+    create_key(url)
+    with open_manager(f"sqlite:///{tmp_path}/a.db") as manager:
+        manager.add_memory("other")
+    with pytest.raises(Conflict, match="api_keys"):
+        copy(f"sqlite:///{tmp_path}/a.db", url.replace(f"{SERVICE}@", f"{OWNER}@"))
+
+
+def test_role_that_does_not_own_the_tables_is_refused_before_anything_is_written(tmp_path: Path, url: str) -> None:
+    with open_manager(f"sqlite:///{tmp_path}/a.db") as manager:
+        manager.add_memory("other")
+    with pytest.raises(InvalidInput, match="owns the tables"):
+        copy(f"sqlite:///{tmp_path}/a.db", url)
+    with open_manager(url) as manager:
+        assert manager.list_memories() == []
+
+
+def test_copy_beside_a_writer_says_that_it_cannot_end_and_completes_when_the_writer_stops(
+    urls: tuple[str, str],
+) -> None:
+    source, target = open_store(urls[0]), open_store(urls[1], copying=True)
+    numbers = count()
+    with open_manager(urls[0]) as writer, pytest.raises(Conflict, match="others write to the source"):
+        copy_store(source, target, lambda *_: writer.add_memory(f"note {next(numbers)}", user="ada") and None)
+    copy_store(source, target)
+    assert target.check() == []
+    for store in (source, target):
+        store.close()

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import random
+import shutil
+import subprocess
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -32,7 +37,7 @@ from memoranda.storage.write import MemoryWrite
 from memoranda.testing.fakes import HashEmbedder, Samples
 from memoranda.types import ANY, EVERYTHING, Scope
 from tests.postgres.proxy import Cut, cutting_proxy
-from tests.postgres.server import OWNER, SERVICE, PostgresServer, run_server
+from tests.postgres.server import OWNER, SERVICE, PostgresServer, run_server, run_standby
 
 ADA = Scope(user="ada")
 BOB = Scope(user="bob")
@@ -141,6 +146,51 @@ def test_what_was_acknowledged_is_there_after_the_server_was_killed() -> None:
         store.close()
 
 
+def test_promoted_standby_has_what_was_acknowledged_and_takes_the_next_writes() -> None:
+    with run_server(durable=True) as primary:
+        name = primary.new_database().rpartition("/")[2]
+        with run_standby(primary) as standby:
+            primary.execute("ALTER SYSTEM SET synchronous_standby_names = '*'")
+            primary.execute("SELECT pg_reload_conf()")
+            hosts = f"127.0.0.1:{primary.port},127.0.0.1:{standby.port}"
+            store = open_store(f"postgresql://{SERVICE}@{hosts}/{name}")
+            acknowledged: list[str] = []
+            stopped = threading.Event()
+
+            def write(writer: int) -> None:
+                number = 0
+                while not stopped.is_set():
+                    number += 1
+                    note, user = f"note {writer} {number}", Scope(user=f"user {writer}")
+                    with suppress(Unavailable):
+                        store.write(write_note(note, user))
+                        acknowledged.append(note)
+
+            with ThreadPoolExecutor(4) as pool:
+                writers = [pool.submit(write, number) for number in range(4)]
+                _wait_for(lambda: len(acknowledged) > 20)
+                primary.stop("immediate")
+                count = len(acknowledged)
+                standby.promote()
+                _wait_for(lambda: len(acknowledged) > count + 20)
+                stopped.set()
+                for writer in writers:
+                    writer.result()
+            found = [note for number in range(4) for note in contents(store, Scope(user=f"user {number}"))]
+            assert len(set(found)) == len(found)
+            assert set(found) >= set(acknowledged)
+            assert store.check() == []
+            store.close()
+        primary.start()
+
+
+def _wait_for(is_true: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 120
+    while not is_true():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
 def test_one_of_two_processes_wins_an_idempotency_key(url: str) -> None:
     stores = [open_store(url) for _ in range(2)]
     with ThreadPoolExecutor(8) as pool:
@@ -230,6 +280,36 @@ def test_statement_that_takes_too_long_is_unavailable(store: Store, monkeypatch:
             use(lambda tx: tx.execute(text("SELECT pg_sleep(30)")))
 
 
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can make a disk that is full")
+def test_full_disk_of_the_server_is_unavailable_and_loses_nothing(server: PostgresServer) -> None:
+    disk = server.data.parent / "small"
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", disk], check=True)
+    try:
+        shutil.chown(disk, server.account)
+        server.execute(f"CREATE TABLESPACE small LOCATION '{disk}'")
+        server.execute("CREATE DATABASE full_disk TEMPLATE empty TABLESPACE small")
+        store = open_store(server.url("full_disk"))
+        written = list[str]()
+
+        def write_page(number: int) -> None:
+            notes = [f"note {number} {n} " + random.Random(n).randbytes(3000).hex() for n in range(100)]
+            store.write(MemoryWrite([change for note in notes for change in write_note(note).changes]))
+            written.extend(notes)
+
+        with pytest.raises(Unavailable, match="disk of the server is full"):
+            list(map(write_page, range(1000)))
+        assert sorted(contents(store)) == sorted(written)
+        assert store.check() == []
+        subprocess.run(["mount", "-o", "remount,size=128m", disk], check=True)
+        assert store.write(write_note("there is space again"))[0].status == "stored"
+        store.close()
+        server.execute("DROP DATABASE full_disk WITH (FORCE)")
+        server.execute("DROP TABLESPACE small")
+    finally:
+        subprocess.run(["umount", "-l", disk], check=True)
+
+
 def test_number_beyond_64_bits_is_invalid(store: Store) -> None:
     with pytest.raises(InvalidInput):
         store.get(ADA, [2**70])
@@ -266,8 +346,10 @@ def test_database_without_tables_is_refused(server: PostgresServer) -> None:
     server.execute("CREATE DATABASE bare")
     with pytest.raises(Incompatible, match="memoranda migrate"):
         open_store(server.url("bare"))
-    with pytest.raises(Unavailable, match="does not exist"):
+    with pytest.raises(Incompatible, match="create the database"):
         open_store(server.url("missing"))
+    with pytest.raises(Incompatible, match="check the URL"):
+        open_store(server.url("bare", "nobody_of_this_name"))
 
 
 @pytest.mark.parametrize("table", ["memories", "owners", "counters"])
@@ -300,7 +382,7 @@ def test_failed_write_is_logged_by_nobody_and_the_connection_is_used_again(
         tx.insert_rows(memories, ("id",), [(1,)])  # not sent yet: its error comes with the next answer
         get_meta(tx, "any")
 
-    with pytest.raises(Unavailable, match="row-level security"):  # the row has no tenant
+    with pytest.raises(Incompatible, match="row-level security"):  # the row has no tenant
         store.write(OwnedWork(fail_late, ("default", "ada")), tenant="default")
     assert store.write(write_note("kept"))[0].status == "stored"
     assert contents(store) == ["kept"]

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Iterator
+
 import psycopg
 import pytest
 from psycopg import Connection, sql
-from typer.testing import CliRunner
 
-from memoranda.cli.app import app
 from memoranda.errors import Incompatible
 from memoranda.manager.manager import MemoryManager
+from memoranda.server.config import ServerConfig
+from memoranda.server.services import Services
 from memoranda.settings import MemoryConfig
 from memoranda.storage import open_store
 from memoranda.storage.postgres.schema import VERSION_TABLE
@@ -103,35 +106,23 @@ def test_service_role_cannot_change_tables(filled: str) -> None:
                 connection.execute(statement)
 
 
-def test_migrate_command_creates_or_updates_tables_once_and_refuses_unsafe_roles(server: PostgresServer) -> None:
-    server.execute("DROP DATABASE IF EXISTS fresh")
-    server.execute(f"CREATE DATABASE fresh OWNER {OWNER}")
-    run, url = CliRunner().invoke, server.url("fresh", OWNER)
-    refused = run(app, ["migrate", "--db", url, "--service-role", "postgres"])
-    assert refused.exit_code != 0
-    first = run(app, ["migrate", "--db", url, "--service-role", SERVICE])
-    assert (first.exit_code, "created" in first.output, "a superuser" in first.output) == (0, True, True), first.output
-    server.execute("CREATE EXTENSION vector", "fresh")
-    second = run(app, ["migrate", "--db", url, "--service-role", SERVICE])
-    assert (second.exit_code, "by pgvector" in second.output) == (0, True), second.output
-    again = run(app, ["migrate", "--db", url])
-    assert (again.exit_code, "up to date" in again.output) == (0, True), again.output
-    for table in ("search_vectors", "search_terms", "search_owners", "short_lived", "jobs"):
-        server.execute(f"DROP TABLE {table}", "fresh")
-    server.execute("DROP FUNCTION memoranda_unsearch CASCADE", "fresh")
-    server.execute("ALTER TABLE vectors DROP COLUMN sentences", "fresh")
-    server.execute("ALTER TABLE associations DROP COLUMN metadata", "fresh")
-    server.execute(f"UPDATE {VERSION_TABLE} SET version = '0004'", "fresh")
-    with pytest.raises(Incompatible, match="memoranda migrate"):
-        open_store(server.url("fresh"))
-    older = run(app, ["migrate", "--db", url])
-    assert (older.exit_code, "migrated" in older.output, "pgvector" in older.output) == (0, True, True), older.output
-    with MemoryManager(
-        MemoryConfig(db_url=server.url("fresh"), audit_key="x" * 20), embedder=HashEmbedder(8)
-    ) as manager:
-        assert manager.delete(manager.add_memory("tea").id)  # which also needs the new tables
-    with psycopg.connect(server.url("fresh", SERVICE)) as connection:
-        assert connection.execute("SELECT count(*) FROM short_lived, jobs").fetchone() == (0,)
-    server.execute(f"UPDATE {VERSION_TABLE} SET version = '9999'", "fresh")
-    newer = run(app, ["migrate", "--db", url])
-    assert newer.exit_code != 0
+@pytest.fixture
+def unbound_role(server: PostgresServer) -> Iterator[str]:
+    server.execute("CREATE ROLE unbound LOGIN BYPASSRLS IN ROLE memoranda_service")
+    yield "unbound"
+    server.execute("DROP ROLE unbound")
+
+
+def test_role_that_row_level_security_does_not_bind_is_reported_and_serves_nobody(
+    server: PostgresServer, url: str, unbound_role: str
+) -> None:
+    for role in ("postgres", unbound_role):
+        config = MemoryConfig(db_url=server.url(url.rpartition("/")[2], role), audit_key="x" * 20)
+        with MemoryManager(config, embedder=HashEmbedder(8)) as manager:
+            [problem] = manager.health().problems
+            assert "--service-role" in problem
+        services = Services(ServerConfig(), config, embedder=HashEmbedder(8))
+        with pytest.raises(Incompatible, match="--service-role"):
+            asyncio.run(services.open())
+    with MemoryManager(MemoryConfig(db_url=url, audit_key="x" * 20), embedder=HashEmbedder(8)) as manager:
+        assert manager.health().problems == ()

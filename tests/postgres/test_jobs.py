@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 
 import pytest
 
@@ -11,10 +12,28 @@ from memoranda.jobs.worker import NewJob
 from memoranda.manager.manager import MemoryManager
 from memoranda.settings import MemoryConfig
 from memoranda.storage import open_store
-from memoranda.storage.base import OwnedWork
+from memoranda.storage.base import OwnedWork, Store
 from memoranda.testing.fakes import HashEmbedder
+from tests.fake_clock import FakeClock
+from tests.unit.jobs.test_worker import (  # noqa: F401 - run here too, on a server
+    clock,
+    test_killed_worker_loses_only_its_claim,
+    test_piece_goes_to_another_worker_when_its_claim_is_not_renewed,
+)
 
 AUDIT_KEY = "a key for the tests of jobs"
+
+
+@pytest.fixture
+def config(url: str) -> MemoryConfig:
+    return MemoryConfig(db_url=url, audit_key=AUDIT_KEY)
+
+
+@pytest.fixture
+def store(url: str, clock: FakeClock) -> Iterator[Store]:  # noqa: F811
+    store = open_store(url, clock=clock)
+    yield store
+    store.close()
 
 
 def test_workers_never_get_the_same_piece(url: str) -> None:

@@ -82,7 +82,7 @@ def copy(
     """Copy a whole database, and compare every row.
 
     For example from a SQLite file to PostgreSQL, or back. After an interruption, run the same command again: it
-    continues where it stopped.
+    continues where it stopped. A copy that is complete is only compared, and never written to again.
     """
     from memoranda.settings import encryption_key
     from memoranda.storage import database_file, open_store
@@ -96,7 +96,7 @@ def copy(
     keys = [None if database_file(url) is None else key for url in (source, target)]
     with (
         closing(open_store(source, key=keys[0])) as first,
-        closing(open_store(target, key=keys[1])) as second,
+        closing(open_store(target, key=keys[1], copying=True)) as second,
         progress_bar("Copying", options.as_json) as progress,
     ):
         report = copy_store(first, second, progress)

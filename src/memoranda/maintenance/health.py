@@ -97,6 +97,7 @@ def collect_health(
         *short_term.problems,
         *short_term_problems,
         *partitions.problems,
+        *_memory_problems(partitions),
         *problems,
         *status.problems,
         *_queue_problems(queue),
@@ -127,6 +128,15 @@ def _find_generation(vectors: Vectors) -> tuple[int | None, list[str]]:
         return vectors.generation(), []
     except Incompatible as error:
         return None, [str(error)]
+
+
+def _memory_problems(partitions: Partitions) -> list[str]:
+    if partitions.nbytes <= partitions.capacity:
+        return []
+    return [
+        f"the index in memory takes {partitions.nbytes:,} bytes, and {partitions.capacity:,} are allowed: one user "
+        "alone needs more, raise MEMORY_INDEX_BYTES"
+    ]
 
 
 def _queue_problems(queue: ModelQueue) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeAlias, cast
 from urllib.parse import quote, urlencode
@@ -15,6 +16,8 @@ from memoranda.embedding.model import EmbeddingModel
 from memoranda.errors import InvalidInput, InvalidType
 from memoranda.index.base import VectorEngine
 from memoranda.llm.base import LLM
+from memoranda.settings import get_settings
+from memoranda.validation import check_integer, check_name
 
 ProviderConfig: TypeAlias = Mapping[str, Any] | object
 """`{"provider": "openai", "config": {"model": …}}`, `{"provider": "openai", "model": …}`, or such an object."""
@@ -33,7 +36,8 @@ _OUR_NAMES: Final = {
 }
 """mem0's names of settings and providers, and ours."""
 # The embedder determines the size of vectors; the length of an answer is set for each prompt.
-_NOT_SETTINGS: Final = ("embedding_model_dims", "max_tokens", "top_p", "top_k")
+_DIMENSION: Final = "embedding_model_dims"
+_NOT_SETTINGS: Final = (_DIMENSION, "max_tokens", "top_p", "top_k")
 
 
 def open_configured_llm(config: ProviderConfig) -> LLM:
@@ -56,6 +60,10 @@ class OpenedVectorStore:
     engine: VectorEngine | None = None
     faiss_path: str | None = None
     db_url: str | None = None
+    collection: str | None = None
+    """Collections are apart, as in mem0: each is a tenant of its own."""
+    dimension: int | None = None
+    """How many numbers the vectors have to have."""
 
 
 def open_vector_store(config: VectorStoreConfig | None) -> OpenedVectorStore:
@@ -63,16 +71,40 @@ def open_vector_store(config: VectorStoreConfig | None) -> OpenedVectorStore:
     if config is None:
         return OpenedVectorStore()
     provider, settings = _parse_config("vector_store", "vector_store_config", config)
+    own = partial(
+        OpenedVectorStore,
+        collection=check_name(settings.get("collection_name"), "collection_name"),
+        dimension=_given_dimension(config),
+    )
     if provider == "faiss":
         _check_settings(provider, settings, {"path", *_MEM0_FAISS})
-        return OpenedVectorStore(faiss_path=_to_faiss_path(settings.get("path"), settings.get("collection_name")))
+        return own(faiss_path=_to_faiss_path(settings.get("path"), settings.get("collection_name")))
     if provider == "pgvector":
         _check_settings(provider, settings, {*inspect.signature(database_of_pgvector).parameters, *_MEM0_PGVECTOR})
-        own = {name: value for name, value in settings.items() if name not in _MEM0_PGVECTOR}
-        return OpenedVectorStore(db_url=database_of_pgvector(**own))
+        named = {name: value for name, value in settings.items() if name not in _MEM0_PGVECTOR}
+        return own(db_url=database_of_pgvector(**named))
     factory = registry.resolve("vector_store", provider)
     _check_settings(provider, settings, set(inspect.signature(factory).parameters))
-    return OpenedVectorStore(engine=factory(**settings))
+    return own(engine=factory(**settings))
+
+
+def _given_dimension(config: VectorStoreConfig) -> int | None:
+    """Return the size of vectors that somebody wrote down; an object of mem0's has one that nobody chose."""
+    nested = config.get("config", config) if isinstance(config, Mapping) else getattr(config, "config", None)
+    given = nested if isinstance(nested, Mapping) else {}
+    chosen = getattr(nested, "model_fields_set", given)
+    value = getattr(nested, _DIMENSION, given.get(_DIMENSION)) if _DIMENSION in chosen else None
+    return check_integer(value, _DIMENSION) if value is not None else None
+
+
+def check_dimension(wanted: int, embedder: Embedder | None) -> None:
+    """Refuse vectors of another size than the configuration says; None means the built-in model."""
+    identity = (embedder or EmbeddingModel(get_settings().memory.embedding_model)).identity
+    if wanted != identity.dimension:
+        raise InvalidInput(
+            f"{_DIMENSION} is {wanted}, and the vectors of {identity} have {identity.dimension} numbers: name the "
+            "model that you mean, or leave it out"
+        )
 
 
 def database_of_pgvector(

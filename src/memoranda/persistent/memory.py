@@ -41,6 +41,7 @@ from memoranda.persistent.base import (
 )
 from memoranda.persistent.configs import (
     VectorStoreConfig,
+    check_dimension,
     open_configured_embedder,
     open_configured_llm,
     open_vector_store,
@@ -215,6 +216,8 @@ class PersistentMemory(Closing, PersistentMemoryBase):
     ) -> ManagerBackend:
         on_close: list[Callable[[], object]] = []
         opened = open_vector_store(store)
+        if opened.dimension is not None:
+            check_dimension(opened.dimension, embedder)
         if opened.db_url is not None:
             if db_url is not None or not on_disk:
                 raise InvalidInput("pgvector is a database of its own: leave db_url and on_disk=False out")
@@ -225,7 +228,8 @@ class PersistentMemory(Closing, PersistentMemoryBase):
         manager = MemoryManager(
             db_url=db_url, embedder=embedder, index=opened.engine, faiss_index_path=opened.faiss_path, llm=llm
         )
-        return ManagerBackend(manager, self._names, manager.close, *on_close)
+        of_collection = manager if opened.collection is None else manager.for_tenant(opened.collection)
+        return ManagerBackend(of_collection, self._names, manager.close, *on_close)
 
     def close(self) -> None:
         """Close the store, unless it belongs to a shared manager. Can be called twice."""

@@ -21,7 +21,7 @@ from memoranda.aio.threads import FairPool, in_thread
 from memoranda.dashboard.browser_sessions import BrowserSessions
 from memoranda.dashboard.insight import Insight
 from memoranda.embedding.base import Embedder
-from memoranda.errors import Closed, MemorandaError, NotFound, Unavailable
+from memoranda.errors import Closed, Incompatible, MemorandaError, NotFound, Unavailable
 from memoranda.results.workflows import SessionSummary
 from memoranda.security.id_cipher import IdCipher
 from memoranda.server.auth import LOCAL, Authenticator, DatabaseBuckets, Principal, RateLimits, RedisBuckets
@@ -190,7 +190,11 @@ class Services:
 
     def _open_state(self) -> Store:
         url, key = database_url(self._memory), encryption_key(self._memory)
-        return open_store(url, durability="normal", clock=self._clock, key=key)
+        store = open_store(url, durability="normal", clock=self._clock, key=key)
+        if (unbound := store.status().unbound) is not None:
+            store.close()
+            raise Incompatible(unbound)
+        return store
 
     def _open_redis(self) -> RedisBackend | None:
         if not self._memory.use_redis:

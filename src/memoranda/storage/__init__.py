@@ -23,6 +23,7 @@ def open_store(
     clock: Clock = utc_now,
     key: EncryptionKey | None = None,
     read_url: str | None = None,
+    copying: bool = False,
 ) -> Store:
     """Open the store that a URL names, such as `sqlite:///memories.db`; a plain path is a SQLite file.
 
@@ -32,7 +33,21 @@ def open_store(
         clock: A clock to use instead of the system's.
         key: The key of an encrypted store.
         read_url: A standby of a PostgreSQL server, which answers reads that take long.
+        copying: Open a store also while a copy to it is unfinished; only who goes on with that copy wants to.
     """
+    from memoranda.storage.meta import COPY_UNFINISHED, unfinished_copy
+
+    store = _open(url, durability, clock, key, read_url)
+    if not copying and store.get_meta(COPY_UNFINISHED) is not None:
+        where = store.status().database
+        store.close()
+        raise unfinished_copy(where)
+    return store
+
+
+def _open(
+    url: str | Path, durability: Durability, clock: Clock, key: EncryptionKey | None, read_url: str | None
+) -> Store:
     scheme, separator, _ = str(url).partition("://")
     kind = scheme.partition("+")[0] if separator else "sqlite"
     if read_url is not None:

@@ -233,6 +233,8 @@ class StoreStatus:
     problems: tuple[str, ...] = ()
     wal_reset_bug: bool = False
     encrypted: bool = False
+    unbound: str | None = None
+    """Why the database does not keep tenants apart below the code, where it could; this is one of the problems too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -400,8 +402,12 @@ class CopyStore(Protocol):
         """Return the id that the next row gets, by table: one that a deleted row had is not used again."""
         ...
 
+    def begin_copy(self, source_id: str) -> None:
+        """Take writes of this object only until the copy of that store is finished."""
+        ...
+
     def finish_copy(self, next_ids: Mapping[str, int]) -> None:
-        """Go on with these ids, and derive what is derived, once all rows are there."""
+        """Go on with these ids, derive what is derived, and be open to all, once all rows are there."""
         ...
 
 

@@ -39,7 +39,10 @@ class DatabaseKey:
         if text is not None and len(text) < _MIN_KEY_CHARS:
             raise InvalidInput(f"the audit key has {len(text)} characters: give at least {_MIN_KEY_CHARS} random ones")
         if store.path is None and text is None:
-            raise InvalidInput("this store is not a single file, so it has no key file: set MEMORY_AUDIT_KEY")
+            raise InvalidInput(
+                "this store is not a single file, so it has no key file: set MEMORY_AUDIT_KEY, or audit_key where a "
+                "MemoryConfig is passed, which reads no environment"
+            )
         self._store = store
         self._signed = signed
         """The table whose rows need the key: it shows that there was one where the fingerprint is missing."""

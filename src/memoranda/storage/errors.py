@@ -67,4 +67,6 @@ def _translate(message: str, where: str) -> MemorandaError:
         return Incompatible(f"{where} was moved to another embedding model by another process: open it again")
     if "unique constraint" in lowered:
         return Conflict(f"{where}: another writer wrote the same row first ({message})")
+    if "constraint failed" in lowered:
+        return Conflict(f"{where}: this does not fit what is stored ({message}): read again, then decide again")
     return Unavailable(f"{where}: the database failed ({message})")

@@ -11,7 +11,7 @@ from typing import Final
 
 from sqlalchemy import ColumnElement, delete, func, select
 
-from memoranda.errors import Conflict
+from memoranda.errors import Conflict, Unavailable
 from memoranda.storage.base import ReadTransaction, Transaction, chunked
 from memoranda.storage.schema import meta, short_lived
 
@@ -19,6 +19,10 @@ FILE_KEY: Final = "files:key"
 """The key, inside an encrypted database, of the files beside it: a new key of the database leaves them readable."""
 FORMER_FILE_KEY: Final = "files:former_key"
 """The one before, until the key file is written again."""
+COPY_SOURCE: Final = "copy:source"
+"""The id of the store that this one is a copy of."""
+COPY_UNFINISHED: Final = "copy:unfinished"
+"""Is there until a copy to this store is complete."""
 LEASE_TIME: Final = timedelta(minutes=5)
 """How long a lease holds after its last renewal, so that a process that died delays others no longer than this."""
 _LEASE_MICROS: Final = int(LEASE_TIME.total_seconds() * 1_000_000)
@@ -36,6 +40,17 @@ def set_meta(tx: Transaction, key: str, value: str) -> None:
 
 def delete_meta(tx: Transaction, key: str) -> None:
     tx.execute(delete(meta).where(meta.c.key == key))
+
+
+def begin_copy(tx: Transaction, source_id: str) -> None:
+    """Note that this store is being filled with a copy of another one."""
+    set_meta(tx, COPY_SOURCE, source_id)
+    set_meta(tx, COPY_UNFINISHED, "")
+
+
+def unfinished_copy(where: str) -> Unavailable:
+    """Return the error for whoever uses a store that is not yet a whole copy."""
+    return Unavailable(f"{where} is a copy that is not complete: run the same `memoranda copy SOURCE TARGET` again")
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,7 @@ class LongText(types.TEXT):
         return unpack if dialect.name == "sqlite" else None
 
 
-HEAD = "0007"
+HEAD = "0008"
 """The newest migration; a store at this version opens without loading Alembic."""
 
 metadata = MetaData()

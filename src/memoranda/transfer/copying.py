@@ -3,6 +3,9 @@
 Both sides are walked in the order of their keys, a page at a time, and the target gets what differs. So a copy that was
 interrupted goes on where it stopped, and a copy is verified by walking once more and finding no difference. Rows keep
 their ids, numbers and signatures.
+
+Until then the target carries a mark, so that nobody else opens it. A target whose copy is complete has a life of its
+own: it is compared, and never written again.
 """
 
 from __future__ import annotations
@@ -14,22 +17,32 @@ from typing import Any, Final, TypeAlias
 
 from sqlalchemy import Table, delete, func, insert, select, tuple_, update
 
-from memoranda.errors import Conflict, InvalidInput
+from memoranda.errors import Conflict, Incompatible, InvalidInput
 from memoranda.records import Record
 from memoranda.storage.base import CopyStore, ReadTransaction, Row, Store, Transaction
-from memoranda.storage.meta import get_meta, set_meta
-from memoranda.storage.schema import counters, jobs, memories, meta, metadata, seals, short_lived
+from memoranda.storage.meta import COPY_SOURCE, COPY_UNFINISHED, get_meta, set_meta
+from memoranda.storage.schema import (
+    counters,
+    generations,
+    jobs,
+    meta,
+    metadata,
+    recalled_memories,
+    recalls,
+    seals,
+    short_lived,
+)
 from memoranda.types import ANY, Progress
 
 _PAGE: Final = 500
 _PASSES: Final = 5
 """How often the tables are walked while others still write to the source."""
-_SOURCE: Final = "copy:source"
-"""The key in the target's `meta` for the id of the store that it is a copy of."""
 _COPIED_META: Final = ("recalls:", "erasure:")
 """Of the values that a store keeps about itself, those that say something about its rows."""
 _NOT_COPIED: Final = (meta, counters, seals, short_lived, jobs)
 _TABLES: Final = tuple(table for table in metadata.sorted_tables if table not in _NOT_COPIED)
+_DATA: Final = tuple(table for table in _TABLES if table not in (generations, recalls, recalled_memories))
+"""The tables that are empty before somebody stores something; opening a database or asking it is not that."""
 _Key: TypeAlias = tuple[Any, ...]
 
 
@@ -48,39 +61,49 @@ def copy_store(source: Store, target: Store, progress: Progress | None = None) -
 
     Args:
         source: The store to copy. Others may read it; while they write, the copy cannot be finished.
-        target: An empty store, or one that an interrupted copy of the same source has begun to fill.
+        target: An empty store, or one that an interrupted copy of the same source has begun to fill. One that is
+            complete is only compared: `Conflict` when it or the source was written to since.
         progress: Called with the rows compared so far and their number.
     """
     if not isinstance(source, CopyStore) or not isinstance(target, CopyStore):
         raise InvalidInput("this kind of store cannot be copied: export it and import that")
-    _claim_target(source, target)
-    total = source.read(_count_rows, tenant=ANY)
-    written = 0
-    for _ in range(_PASSES):
-        counts = {table.name: _Walk(source, target, table) for table in _TABLES}
-        done = 0
-        for walk in counts.values():
-            for compared in walk.run():
-                done += compared
-                if progress is not None:
-                    progress(min(done, total), total)
-        changed = sum(walk.written for walk in counts.values())
-        written += changed
-        if not changed + _copy_counts(source, target):
-            target.finish_copy(source.next_ids())
-            return CopyReport({name: walk.rows for name, walk in counts.items()}, written)
-    raise Conflict("others write to the source while it is copied: stop them, then run the same copy again")
-
-
-def _claim_target(source: Store, target: Store) -> None:
-    """Refuse a target that has data of its own; it must never be overwritten."""
     if source.id == target.id:
         raise InvalidInput("source and target are the same store: name two")
-    known = target.get_meta(_SOURCE)
-    is_empty = target.read(lambda tx: tx.execute(select(memories.c.id).limit(1)).first(), tenant=ANY) is None
-    if known != source.id and not (known is None and is_empty):
-        raise Conflict("the target has data that is no copy of this source: name an empty database")
-    target.write(lambda tx: set_meta(tx, _SOURCE, source.id))
+    is_complete = target.get_meta(COPY_SOURCE) == source.id and target.get_meta(COPY_UNFINISHED) is None
+    if not is_complete:
+        _require_empty(source, target)
+        target.begin_copy(source.id)
+    total = source.read(_count_rows, tenant=ANY)
+    written, misfit = 0, ""
+    for _ in range(_PASSES):
+        walks = [_Walk(source, target, table, may_write=not is_complete) for table in _TABLES]
+        done = 0
+        for compared in (compared for walk in walks for compared in walk.run()):
+            done += compared
+            if progress is not None:
+                progress(min(done, total), total)
+        changed = sum(walk.written for walk in walks)
+        written += changed
+        misfit = " ".join(walk.misfit for walk in walks if walk.misfit)
+        if is_complete or not (misfit or changed + _copy_counts(source, target)):
+            if not is_complete:
+                target.finish_copy(source.next_ids())
+            return CopyReport({walk.table.name: walk.rows for walk in walks}, written)
+    raise Conflict(
+        "others write to the source while it is copied: stop them, then run the same copy again"
+        + (f" (if nobody does, a row of the source does not fit its tables: {misfit})" if misfit else "")
+    )
+
+
+def _require_empty(source: Store, target: Store) -> None:
+    """Refuse a target that has data of its own; it must never be overwritten."""
+    if target.get_meta(COPY_SOURCE) == source.id:
+        return  # begun and not finished: nobody else could write to it
+    found = target.read(lambda tx: [t.name for t in _DATA if tx.execute(select(t).limit(1)).first()], tenant=ANY)
+    if found or target.get_meta(COPY_SOURCE) is not None:
+        raise Conflict(
+            f"the target has data that is no copy of this source ({', '.join(found)}): name an empty database"
+        )
 
 
 def _count_rows(tx: ReadTransaction) -> int:
@@ -90,15 +113,18 @@ def _count_rows(tx: ReadTransaction) -> int:
 class _Walk:
     """One walk through a table of both stores."""
 
-    def __init__(self, source: Store, target: Store, table: Table) -> None:
+    def __init__(self, source: Store, target: Store, table: Table, *, may_write: bool) -> None:
         self._source = source
         self._target = target
-        self._table = table
+        self._may_write = may_write
+        self.table = table
         # The rows of `vectors` have no primary key: a unique index names them.
         self._key = [table.c.memory_id, table.c.generation] if table.name == "vectors" else list(table.primary_key)
         self._positions = [list(table.c).index(column) for column in self._key]
         self.rows = 0
         self.written = 0
+        self.misfit = ""
+        """What the target said of rows that it did not take, such as one whose memory came after the walk."""
 
     def run(self) -> Iterator[int]:
         """Yield how many rows were compared, after each page."""
@@ -117,7 +143,7 @@ class _Walk:
     def _read(
         self, tx: ReadTransaction, after: _Key | None, upto: _Key | None = None, limit: int | None = _PAGE
     ) -> list[tuple[Any, ...]]:
-        query = select(self._table).order_by(*self._key)
+        query = select(self.table).order_by(*self._key)
         if after is not None:
             query = query.where(tuple_(*self._key) > tuple_(*after, types=[column.type for column in self._key]))
         if upto is not None:
@@ -132,19 +158,29 @@ class _Walk:
         new = [row for key, row in wanted.items() if key not in known]
         different = [row for key, row in wanted.items() if key in known and known[key] != row]
         surplus = [key for key in known if key not in wanted]
-        if new or different or surplus:
+        if not (new or different or surplus):
+            return
+        if not self._may_write:
+            raise Conflict(
+                f"the copy was complete, and source or target were written to since (the table {self.table.name} "
+                "differs): nothing was changed; to copy the source as it is now, name an empty database"
+            )
+        try:
             self._target.write(lambda tx: self._write(tx, new, different, surplus), tenant=ANY)
+        except (Conflict, Incompatible) as error:
+            self.misfit = str(error)
+        else:
             self.written += len(new) + len(different) + len(surplus)
 
     def _write(self, tx: Transaction, new: Sequence[Row], different: Sequence[Row], surplus: Sequence[_Key]) -> None:
-        names = [column.name for column in self._table.c]
+        names = [column.name for column in self.table.c]
         for key in surplus:
-            tx.execute(delete(self._table).where(*self._is(key)))
+            tx.execute(delete(self.table).where(*self._is(key)))
         for row in different:
             values = dict(zip(names, row, strict=True))
-            tx.execute(update(self._table).where(*self._is(self._key_of(row))).values(values))
+            tx.execute(update(self.table).where(*self._is(self._key_of(row))).values(values))
         if new:
-            tx.execute(insert(self._table), [dict(zip(names, row, strict=True)) for row in new])
+            tx.execute(insert(self.table), [dict(zip(names, row, strict=True)) for row in new])
 
     def _is(self, key: _Key) -> list[Any]:
         return [column == value for column, value in zip(self._key, key, strict=True)]

@@ -195,7 +195,8 @@ class SlowEmbedder(HashEmbedder):
         return super().embed(texts, kind=kind)
 
 worker.LEASE_SECONDS = 2
-print("done", worker.work_off(MemoryConfig(db_url=sys.argv[1]), embedder=SlowEmbedder(32)), flush=True)
+config = MemoryConfig(db_url=sys.argv[1], audit_key="a key for the tests of jobs")
+print("done", worker.work_off(config, embedder=SlowEmbedder(32)), flush=True)
 """
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from memoranda import Incompatible
 from memoranda.manager.manager import MemoryManager, create_session
+from memoranda.settings import MemoryConfig
 from memoranda.testing.fakes import HashEmbedder
 from memoranda.types import MemoryType
 from tests.driver import sqlite3
@@ -32,6 +33,25 @@ def test_stats_count_every_kind_of_entry(manager: MemoryManager) -> None:
     assert (stats.agents["editor"].memories, stats.agents["editor"].executions) == (1, 1)
     assert stats.agents["editor"].last_active > stats.agents["writer"].last_active
     assert set(stats.agents) == {"editor", "writer"}
+
+
+def test_agent_was_last_active_at_its_newest_record(manager: MemoryManager) -> None:
+    times = []
+    for _ in range(3):
+        manager.save_execution_record("writer", {"status": "done"})
+        times.append(manager.get_stats().agents["writer"].last_active)
+    assert times[0] < times[1] < times[2]
+
+
+def test_index_that_takes_more_than_it_may_is_a_problem(tmp_path: Path) -> None:
+    for limit, status in ((100, "degraded"), (10_000_000, "ok")):
+        config = MemoryConfig(db_url=f"sqlite:///{tmp_path}/{limit}.db", index_bytes=limit)
+        with MemoryManager(config, embedder=HashEmbedder(64)) as manager:
+            manager.add_memory("The boat is blue", user="ada")
+            manager.recall("boat", user="ada")
+            health = manager.health()
+            assert (health.status, health.index_bytes > health.index_limit) == (status, status == "degraded")
+            assert any("MEMORY_INDEX_BYTES" in problem for problem in health.problems) == (status == "degraded")
 
 
 def test_stats_follow_every_change(manager: MemoryManager) -> None:

@@ -226,6 +226,28 @@ def test_pgvector_and_another_database_are_refused() -> None:
             PersistentMemory("a", vector_store_config=config, **options)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("provider", ["faiss", "qdrant"])
+def test_collections_of_every_store_are_apart(provider: str, tmp_path: Path) -> None:
+    def open_memory(name: str) -> PersistentMemory:
+        config = {"provider": provider, "config": {"path": str(tmp_path / provider), "collection_name": name}}
+        return PersistentMemory(
+            "a", embedding_backend=HashEmbedder(16), vector_store_config=config, db_url=f"sqlite:///{tmp_path}/a.db"
+        )
+
+    with open_memory("alpha") as alpha:
+        alpha.record([{"role": "user", "content": "My boat is called Nora."}])
+    for name in ("alpha", "beta"):
+        with open_memory(name) as memory:
+            assert ("Nora" in memory.retrieve("What is my boat called?")) == (name == "alpha")
+
+
+@pytest.mark.parametrize("provider", ["faiss", "qdrant"])
+def test_vectors_of_another_size_than_configured_are_rejected(provider: str, tmp_path: Path) -> None:
+    config = {"provider": provider, "config": {"path": str(tmp_path / "v"), "embedding_model_dims": 1536}}
+    with pytest.raises(InvalidInput, match=r"1536.*16 numbers"):
+        PersistentMemory("a", embedding_backend=HashEmbedder(16), vector_store_config=config)
+
+
 def test_unknown_setting_is_rejected() -> None:
     with pytest.raises(
         InvalidInput, match="qdrant has no setting pth: known are api_key, client, collection_name, host"

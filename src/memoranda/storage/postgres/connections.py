@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping
@@ -256,32 +257,60 @@ def pause(attempt: int) -> None:
 
 _ADVICE: Final[dict[str, tuple[type[MemorandaError], str]]] = {
     "22": (InvalidInput, "a value cannot be stored ({}): pass one of the documented types and sizes"),
-    "23503": (Incompatible, "{where} was moved to another embedding model by another process: open it again"),
+    "vectors_generation_fkey": (
+        Incompatible,
+        "{where} was moved to another embedding model by another process: open it again",
+    ),
     "23505": (Conflict, "{where}: another writer wrote the same row first ({})"),
-    "28": (Unavailable, "{where} refused the user or password: check the URL"),
-    "3D": (Unavailable, "{where} does not exist: create the database, then run `memoranda migrate`"),
-    "42501": (Unavailable, "{where}: the role may not do this ({}): run `memoranda migrate --service-role ROLE`"),
+    "23": (Conflict, "{where}: this does not fit what is stored ({}): read again, then decide again"),
+    "28": (Incompatible, "{where} refused the user or password ({}): check the URL"),
+    "3D": (Incompatible, "{where} does not exist: create the database, then run `memoranda migrate`"),
+    "42501": (
+        Incompatible,
+        "{where}: the role may not do this ({}): let the role that owns the tables do it, or run "
+        "`memoranda migrate --service-role ROLE`",
+    ),
     "42P07": (Incompatible, "{where} has other tables with the names of Memoranda's ({}): use an empty database"),
     "42": (Incompatible, "{where} does not have the tables of this version ({}): run `memoranda migrate`"),
     "53100": (Unavailable, "{where}: the disk of the server is full, nothing was written: free some space"),
     "53300": (Unavailable, "{where}: the server has no connection left: lower pool_size, or use a pooler"),
+    "54": (InvalidInput, "this is too large for the server ({}): pass less at once"),
     "57014": (Unavailable, "{where}: a statement took too long and was stopped, nothing was written: try again"),
     "XX001": (Incompatible, "{where} is damaged ({}): restore a backup"),
     "XX002": (Incompatible, "{where} is damaged ({}): restore a backup"),
 }
+"""By the name of a constraint, by SQLSTATE or by its class. What waiting never mends is not `Unavailable`."""
 
 
 def error_for(error: BaseException | None, where: str) -> MemorandaError:
     """Return Memoranda's own error for one of the driver."""
     message = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
     state = getattr(error, "sqlstate", None) or ""
-    for length in (5, 2):
-        if found := _ADVICE.get(state[:length]):
+    constraint = error.diag.constraint_name if isinstance(error, psycopg.Error) else None
+    for key in (constraint or "", state, state[:2]):
+        if found := _ADVICE.get(key):
             kind, advice = found
             return kind(advice.format(message, where=where))
     if isinstance(error, psycopg.DataError):  # such as a text with U+0000, which never reaches the server
         return InvalidInput(_ADVICE["22"][1].format(message))
-    return Unavailable(f"{where}: the database did not answer ({message})", retry_after=1.0)
+    what = f"the server reports an error, {state}" if state else "the database did not answer"
+    return Unavailable(f"{where}: {what} ({message})", retry_after=1.0)
+
+
+_REFUSALS: Final = (
+    (re.compile(r'database ".*" does not exist'), "3D000"),
+    (
+        re.compile(r'role ".*" does not exist|authentication failed|no pg_hba\.conf entry|not permitted to log in'),
+        "28000",
+    ),
+)
+"""Why a server refuses a connection, in its words: the driver does not say which SQLSTATE it gave."""
+
+
+def _with_state(error: psycopg.OperationalError) -> psycopg.Error:
+    """Return an error at connecting with the SQLSTATE that the server gave, where its words tell it."""
+    states = {state for pattern, state in _REFUSALS if pattern.search(str(error))}
+    return psycopg.errors.lookup(states.pop())(str(error)) if len(states) == 1 else error
 
 
 class _Opener:
@@ -292,13 +321,17 @@ class _Opener:
         self.prepares = address.prepare_threshold is None  # the driver may drop all that are prepared, not its own only
 
     def __call__(self) -> ServerConnection:
-        connection = ServerConnection.connect(
-            self._address.conninfo,
-            autocommit=True,  # a transaction begins with a statement of its own, which is sent with the next one
-            connect_timeout=_CONNECT_SECONDS,
-            application_name="memoranda",
-            prepare_threshold=self._address.prepare_threshold,
-        )
+        try:
+            connection = ServerConnection.connect(
+                self._address.conninfo,
+                autocommit=True,  # a transaction begins with a statement of its own, which is sent with the next one
+                connect_timeout=_CONNECT_SECONDS,
+                application_name="memoranda",
+                prepare_threshold=self._address.prepare_threshold,
+            )
+        except psycopg.OperationalError as error:
+            several = "," in self._address.shown  # another one may have given another reason
+            raise error if several else _with_state(error) from error
         connection.prepares = self.prepares and connection.is_direct()
         return connection
 

@@ -1,6 +1,7 @@
 """The tables on PostgreSQL: those of `storage.schema`, and what PostgreSQL needs beside them.
 
-`migrate` creates them or brings them up to date; a store that is opened only compares the version and refuses another.
+`migrate` creates them or brings them up to date; a store that is opened only compares the version. While servers are
+replaced one after the other, old ones work on the new tables: the database says from which version on.
 Rows are isolated by tenant below the code: every table with a tenant has a policy that shows only the rows of the
 tenant that the transaction has set, and none when it has set none.
 """
@@ -215,6 +216,10 @@ def _add_association_metadata(_: Connection) -> Iterator[str]:
     yield 'ALTER TABLE associations ADD COLUMN metadata text COLLATE "C"'
 
 
+def _note_oldest_server(_: Connection) -> Iterator[str]:
+    yield f"ALTER TABLE {VERSION_TABLE} ADD COLUMN usable_from text"
+
+
 _STEPS: Final[dict[str, Callable[[Connection], Iterator[str]]]] = {
     "0004.1": _owner_first_indexes,
     "0004.2": _search_tables,
@@ -222,34 +227,45 @@ _STEPS: Final[dict[str, Callable[[Connection], Iterator[str]]]] = {
     "0006": _add_sentences,
     "0006.1": _compress_long_texts,
     "0007": _add_association_metadata,
+    "0008": _note_oldest_server,
 }
 """What brings a database from the version before to this one, by version.
 
 A version with a point is of PostgreSQL alone: its statements also run for a new database."""
 VERSION: Final = max(HEAD, *_STEPS)
 """The version that this Memoranda needs."""
+USABLE_FROM: Final = "0007"
+"""The oldest version whose servers may go on with a database of this one: every step after it only adds. A step that
+takes something away, or asks more of a row, names its own version here, and comes a release after the servers that no
+longer need what it takes."""
 
 
 def current_version(connection: Connection) -> str | None:
     """Return the schema version of a database; None when it has no tables of Memoranda."""
+    found = _read_version(connection)
+    return None if found is None else str(found["version"])
+
+
+def _read_version(connection: Connection) -> dict[str, str | None] | None:
+    """Return the row of the version, whichever columns it has; None when there are no tables of Memoranda."""
     if connection.execute(text(f"SELECT to_regclass('{VERSION_TABLE}')")).scalar() is None:
         return None
-    versions = list(connection.execute(text(f"SELECT version FROM {VERSION_TABLE}")).scalars())
-    if len(versions) != 1:
-        raise Incompatible(f"{VERSION_TABLE} has {len(versions)} rows in place of one: restore a backup")
-    return str(versions[0])
+    rows = list(connection.execute(text(f"SELECT to_jsonb(v) FROM {VERSION_TABLE} AS v")).scalars())
+    if len(rows) != 1:
+        raise Incompatible(f"{VERSION_TABLE} has {len(rows)} rows in place of one: restore a backup")
+    return dict(rows[0])
 
 
 def require_version(connection: Connection, where: str) -> None:
-    """Raise `Incompatible` unless the database has the schema that this version of Memoranda knows."""
-    version = current_version(connection)
-    if version == VERSION:
-        return
-    if version is None:
+    """Raise `Incompatible` unless this version of Memoranda may use the database."""
+    found = _read_version(connection)
+    if found is None:
         raise Incompatible(f"{where} has no tables of Memoranda yet: run `memoranda migrate`")
-    if version > VERSION:
+    version = str(found["version"])
+    if version < VERSION:
+        raise Incompatible(f"{where} is at schema {version}, this Memoranda needs {VERSION}: run `memoranda migrate`")
+    if (found.get("usable_from") or version) > VERSION:
         raise Incompatible(f"{where} is at schema {version}, this Memoranda knows {VERSION}: upgrade memoranda")
-    raise Incompatible(f"{where} is at schema {version}, this Memoranda needs {VERSION}: run `memoranda migrate`")
 
 
 def upgrade(connection: Connection, service_role: str | None = None) -> list[str]:
@@ -301,8 +317,9 @@ def _create(connection: Connection) -> list[str]:
     # A chain: the policies are for the tables that have a tenant by then.
     for statement in chain(_OWN_TABLES, _FUNCTIONS, _TRIGGERS, _tenant_columns(), _policies(connection), *own_steps):
         connection.execute(text(statement))
-    connection.execute(text(f"CREATE TABLE {VERSION_TABLE} (version text NOT NULL)"))
-    connection.execute(text(f"INSERT INTO {VERSION_TABLE} VALUES (:version)"), {"version": VERSION})
+    connection.execute(text(f"CREATE TABLE {VERSION_TABLE} (version text NOT NULL, usable_from text)"))
+    values = {"version": VERSION, "usable_from": USABLE_FROM}
+    connection.execute(text(f"INSERT INTO {VERSION_TABLE} VALUES (:version, :usable_from)"), values)
     for key, value in ((STORE_ID, uuid.uuid4().hex), (TERMS, TERMS_VERSION)):
         connection.execute(text("INSERT INTO meta VALUES (:key, :value)"), {"key": key, "value": value})
     return [f"tables of schema {VERSION} created"]
@@ -315,6 +332,8 @@ def _run_steps(connection: Connection, version: str) -> list[str]:
             connection.execute(text(statement))
         connection.execute(text(f"UPDATE {VERSION_TABLE} SET version = :version"), {"version": step})
         done.append(f"migrated to schema {step}")
+    if done:
+        connection.execute(text(f"UPDATE {VERSION_TABLE} SET usable_from = :version"), {"version": USABLE_FROM})
     return done
 
 
@@ -375,11 +394,14 @@ def tables_with_tenant(connection: Connection) -> list[str]:
 
 def _require_bound_role(connection: Connection, role: str) -> None:
     found = connection.execute(
-        text("SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = :role"), {"role": role}
-    )
-    bypasses = found.scalar()
-    if bypasses is None:
+        text("SELECT rolsuper OR rolbypassrls, rolname = current_user FROM pg_roles WHERE rolname = :role"),
+        {"role": role},
+    ).first()
+    if found is None:
         raise InvalidInput(f"there is no role {role!r}: create it first, CREATE ROLE … LOGIN PASSWORD …")
+    bypasses, is_owner = found
+    if is_owner:
+        raise InvalidInput(f"the role {role!r} owns the tables, and could switch row-level security off: use another")
     if bypasses:
         raise InvalidInput(f"the role {role!r} is not bound by row-level security: use one that is no superuser")
 

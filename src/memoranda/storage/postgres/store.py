@@ -13,9 +13,10 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+from psycopg.errors import NotNullViolation
 from sqlalchemy import Connection
 
-from memoranda.errors import InvalidType, MemorandaError, OutcomeUnknown
+from memoranda.errors import InvalidInput, InvalidType, MemorandaError, OutcomeUnknown
 from memoranda.storage.base import (
     Durability,
     Generation,
@@ -36,7 +37,7 @@ from memoranda.storage.base import (
 )
 from memoranda.storage.group_commit import GroupCommit
 from memoranda.storage.integrity import renew_terms
-from memoranda.storage.meta import delete_meta, get_meta, set_meta
+from memoranda.storage.meta import COPY_UNFINISHED, begin_copy, delete_meta, get_meta, set_meta, unfinished_copy
 from memoranda.storage.postgres import integrity, search
 from memoranda.storage.postgres.connections import (
     ServerConnections,
@@ -80,7 +81,22 @@ _FORGET_COMMITS: Final = 256
 _PAGE: Final = 4000
 """How many rows of an index are read at once."""
 _META: Final = "SELECT value FROM meta WHERE key = %s"
-_SIZE: Final = "SELECT pg_database_size(current_database())"
+# The mark of a commit, by which one that got no answer is found. While another process copies a database to this one it
+# is NULL, which the table refuses, and with it everything that was to be committed.
+_ADD_COMMIT: Final = (
+    "INSERT INTO commits (id) VALUES (CASE WHEN %s OR NOT EXISTS"
+    f" (SELECT 1 FROM meta WHERE key = '{COPY_UNFINISHED}') THEN %s END)"
+)
+_UNBOUND: Final = (
+    "{where}: row-level security does not bind the role {role!r}, a superuser or one with BYPASSRLS, so the database "
+    "does not keep tenants apart: CREATE ROLE memoranda_service LOGIN PASSWORD '…', run `memoranda migrate "
+    "--service-role memoranda_service` as the role that owns the tables, and connect as memoranda_service"
+)
+_MAY_SET_IDS: Final = "SELECT has_sequence_privilege(pg_get_serial_sequence('changes', 'seq'), 'UPDATE')"
+_STATUS: Final = (
+    "SELECT pg_database_size(current_database()), current_user, rolsuper OR rolbypassrls"
+    " FROM pg_roles WHERE rolname = current_user"
+)
 
 
 class PostgresStore:
@@ -92,6 +108,7 @@ class PostgresStore:
         self._connections = ServerConnections(parse_url(url), durability)
         self._commits: GroupCommit[_Request, Any] = GroupCommit(self._commit)
         self._committed = 0
+        self._is_copying = False
         self._dimensions: dict[int, int] = {}
         try:
             self.id = self._prepare()
@@ -203,10 +220,21 @@ class PostgresStore:
     def next_ids(self) -> dict[str, int]:
         return self._fetch(None, read_next_ids)
 
+    def begin_copy(self, source_id: str) -> None:
+        """Take no more writes of other processes, also of those that have opened the database before."""
+        [[(is_owner,)]] = self._ask(None, (_MAY_SET_IDS, ()))
+        if not is_owner:
+            raise InvalidInput(
+                f"{self._connections.where}: only the role that owns the tables can copy to them: name it in the URL"
+            )
+        self._is_copying = True
+        self.write(lambda tx: begin_copy(tx, source_id))
+
     def finish_copy(self, next_ids: Mapping[str, int]) -> None:
         """Go on with these ids. Only the role that owns the tables can."""
 
         def write(tx: Transaction) -> None:
+            delete_meta(tx, COPY_UNFINISHED)
             integrity.note_heads(tx)
             for name, number in next_ids.items():
                 tx.execute(SET_NEXT_ID, {"name": name, "key": KEYS[name], "number": number})
@@ -214,11 +242,17 @@ class PostgresStore:
         self.write(write, tenant=ANY)
 
     def status(self) -> StoreStatus:
-        size, version = self._fetch(
-            None, lambda driver: (driver.execute(_SIZE).fetchone()[0], driver.info.parameter_status("server_version"))
+        (size, role, bypasses), version = self._fetch(
+            None, lambda driver: (driver.execute(_STATUS).fetchone(), driver.info.parameter_status("server_version"))
         )
+        unbound = _UNBOUND.format(where=self._connections.where, role=role) if bypasses else None
         return StoreStatus(
-            database=self._connections.where, size_bytes=int(size), library="PostgreSQL", version=str(version)
+            database=self._connections.where,
+            size_bytes=int(size),
+            library="PostgreSQL",
+            version=str(version),
+            problems=() if unbound is None else (unbound,),
+            unbound=unbound,
         )
 
     def close(self) -> None:
@@ -281,8 +315,8 @@ class PostgresStore:
                     if results is not None and _is_committed(tx, mark):
                         return results
                     results = None
+                    tx.driver.execute(_ADD_COMMIT, (self._is_copying, mark))
                     done = _run(tx, requests)
-                    tx.driver.execute("INSERT INTO commits (id) VALUES (%s)", (mark,))
                     self._forget_commits(tx)
                     results = done
                 return done
@@ -297,7 +331,7 @@ class PostgresStore:
 
     def _last_error(self, error: MemorandaError, *, in_doubt: bool) -> MemorandaError:
         if not in_doubt:
-            return error
+            return unfinished_copy(self._connections.where) if _is_unmarked(error.__cause__) else error
         return OutcomeUnknown(
             f"{self._connections.where}: the server did not answer to a commit, which may be done or not, and cannot "
             "be reached: read again before you repeat the call"
@@ -348,6 +382,11 @@ def _run(tx: PostgresTransaction, requests: Sequence[_Request]) -> list[Any]:
 
 def _is_committed(tx: PostgresTransaction, mark: uuid.UUID) -> bool:
     return tx.driver.execute("SELECT 1 FROM commits WHERE id = %s", (mark,)).fetchone() is not None
+
+
+def _is_unmarked(error: BaseException | None) -> bool:
+    """Return whether a transaction was refused since a database is being copied to this one."""
+    return isinstance(error, NotNullViolation) and error.diag.table_name == "commits"
 
 
 def _finish_erasure(tx: Transaction) -> None:

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, Final
 
-from psycopg import sql
 from sqlalchemy import Connection, Table, select, text
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 
-from memoranda.storage.base import Generation, Owner, PartitionKey, Row, Tenant
+from memoranda.storage.base import Generation, Owner, PartitionKey, Row, Tenant, chunked
+from memoranda.storage.postgres.arrays import column_arrays, column_type
 from memoranda.storage.postgres.connections import driver_of, receive_result, set_local, tenant_settings
 from memoranda.storage.postgres.pool import Statement
 from memoranda.storage.rows import (
@@ -59,11 +59,7 @@ _ADD_OWNER: Final = "INSERT INTO owners VALUES (%s, %s, 0) ON CONFLICT DO NOTHIN
 # Changes are numbered while their owners are locked, so those of one owner are committed in the order of their numbers.
 _ADD_CHANGES: Final = """
 WITH added AS (
-  INSERT INTO changes (op, memory_id, tenant, "user", at)
-  SELECT op, memory_id, tenant, "user", at
-  FROM unnest(%(op)s::text[], %(memory_id)s::bigint[], %(tenant)s::text[], %(user)s::text[], %(at)s::bigint[])
-    WITH ORDINALITY AS new (op, memory_id, tenant, "user", at, position) ORDER BY position
-  RETURNING tenant, "user", seq)
+  {insert} RETURNING tenant, "user", seq)
 INSERT INTO owners AS known SELECT tenant, "user", max(seq) FROM added GROUP BY tenant, "user" ORDER BY tenant, "user"
 ON CONFLICT (tenant, "user") DO UPDATE SET head = greatest(known.head, excluded.head)"""
 _NEW_IDS: Final = "SELECT nextval(pg_get_serial_sequence(%s, %s)) FROM generate_series(1, %s)"
@@ -89,12 +85,10 @@ class PostgresTransaction:
         self._entered: Tenant = None
 
     def insert_rows(self, table: Table, columns: tuple[str, ...], rows: Sequence[tuple[Any, ...]]) -> None:
-        if table is changes:
-            self.driver.execute(_ADD_CHANGES, dict(zip(columns, map(list, zip(*rows, strict=True)), strict=True)))
-            return
-        with self.driver.cursor() as cursor:
-            # Not COPY, which PostgreSQL refuses on a table with row-level security.
-            cursor.executemany(_insert_statement(table.name, columns), rows)
+        # Not COPY, which PostgreSQL refuses on a table with row-level security.
+        statement = _insert_statement(table, columns)
+        for part in chunked(rows):
+            self.driver.execute(statement, column_arrays(table, columns, part))
 
     def upsert(
         self, table: Table, rows: Sequence[Mapping[str, Any]], *, key: Sequence[str], update: Sequence[str] = ()
@@ -148,14 +142,11 @@ def _upsert_statement(table: Table, columns: tuple[str, ...], key: tuple[str, ..
 
 
 @cache
-def _insert_statement(table: str, columns: tuple[str, ...]) -> sql.Composed:
-    return sql.SQL("INSERT INTO {} ({}) VALUES ({})").format(
-        sql.Identifier(table), _names(columns), sql.SQL(", ").join([sql.Placeholder()] * len(columns))
-    )
-
-
-def _names(columns: tuple[str, ...]) -> sql.Composed:
-    return sql.SQL(", ").join(map(sql.Identifier, columns))
+def _insert_statement(table: Table, columns: tuple[str, ...]) -> str:
+    names = ", ".join(f'"{column}"' for column in columns)
+    arrays = ", ".join(f"%s::{column_type(table, column)}[]" for column in columns)
+    insert = f"INSERT INTO {table.name} ({names}) SELECT * FROM unnest({arrays})"
+    return _ADD_CHANGES.format(insert=insert) if table is changes else insert
 
 
 def select_head(key: PartitionKey | None) -> Statement:

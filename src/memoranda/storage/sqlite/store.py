@@ -214,8 +214,12 @@ class SQLiteStore:
     def next_ids(self) -> dict[str, int]:
         return {name: number + 1 for name, number in self._connections.fetch("SELECT name, seq FROM sqlite_sequence")}
 
+    def begin_copy(self, source_id: str) -> None:
+        self.write(lambda tx: meta.begin_copy(tx, source_id))
+
     def finish_copy(self, next_ids: Mapping[str, int]) -> None:
         def write(tx: Transaction) -> None:
+            meta.delete_meta(tx, meta.COPY_UNFINISHED)
             for name, number in next_ids.items():
                 tx.execute(_FORGET_ID, {"name": name})
                 tx.execute(_SET_ID, {"name": name, "number": number - 1})
