@@ -161,6 +161,7 @@ def test_newer_memory_that_no_hit_holds_is_made_a_hit(manager: MemoryManager) ->
         ("Where is the office now?", "new"),
         ("How many bikes have we bought?", "new"),
         ("How much is our rent?", "new"),
+        ("How many days must I work?", "new"),
         ("How many bikes did I sell?", "old"),
         ("How many days passed between my first ride and the race?", "old"),
         ("How much will I save on the second bike?", "old"),
