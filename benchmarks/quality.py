@@ -100,10 +100,12 @@ class Run:
 
 
 def take_every(step: int, questions: QuestionSet) -> QuestionSet:
-    """Return the set with every so many-th question that has evidence; all questions for 1."""
+    """Return the set with every so many-th question that has evidence, and the scopes of these; all for 1."""
     if step == 1:
         return questions
-    return replace(questions, questions=[each for each in questions.questions if each.gold][::step])
+    asked = [each for each in questions.questions if each.gold][::step]
+    scopes = {each.scope: questions.scopes[each.scope] for each in asked}
+    return replace(questions, scopes=scopes, questions=asked)
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:

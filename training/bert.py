@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,6 +16,7 @@ from torch.nn import functional
 
 HIDDEN, HEADS, LAYERS, VOCABULARY, POSITIONS = 384, 12, 12, 30_522, 512
 _EPSILON = 1e-12
+_HEAD_SCALE = 0.02
 
 
 class Embeddings(nn.Module):
@@ -124,10 +125,17 @@ def load(file: Path, *, is_reranker: bool) -> Bert:
     for name in _tables(stored):
         steps = stored[f"{name}_quantized"].astype(np.float32) - stored[f"{name}_zero_point"]
         weights[_plain(name)] = steps * stored[f"{name}_scale"]
-    model = Bert(is_reranker=is_reranker)
-    wanted = model.state_dict()
-    model.load_state_dict({name: torch.from_numpy(weights[name].copy()) for name in wanted})
+    layers = 1 + max(int(name.split(".")[2]) for name in weights if name.startswith("encoder.layer."))
+    model = Bert(is_reranker=is_reranker, layers=layers)
+    model.load_state_dict({name: _known(weights, name, value) for name, value in model.state_dict().items()})
     return model
+
+
+def _known(weights: Mapping[str, np.ndarray], name: str, new: Tensor) -> Tensor:
+    """Return a weight of the file; small random values for the head of a reranker that begins with an embedder."""
+    if name in weights:
+        return torch.from_numpy(weights[name].copy())
+    return torch.randn_like(new) * _HEAD_SCALE if name.endswith("weight") else torch.zeros_like(new)
 
 
 def save(model: Bert, stock: Path, file: Path) -> None:

@@ -41,9 +41,9 @@ MINED = 30
 _SMOKE_TURNS, _SMOKE_QUESTIONS = 200, 4
 _TEMPERATURE = 0.02
 _TEACHER_TEMPERATURE = 2.0
-_LEFT_OUT = -1e4
+LEFT_OUT = -1e4
 """The score of a turn that does not count."""
-_MASK_MARGIN = 0.5
+MASK_MARGIN = 0.5
 """Wrong turns of made-up questions that the stock reranker puts this close to the right one may be right."""
 READINGS = ("alone", "alone", "alone", "questions", "questions", "questions", "turn", "turn", "turn", "turn")
 """How often a turn is read alone, after the questions of the turn before it, and after that whole turn."""
@@ -146,23 +146,23 @@ def train_reranker(machine: Machine, stock: Path, items: Sequence[Item], recipe:
             with torch.no_grad():
                 known = machine.rank_lists(teacher, lists)
         scores, stock_scores = (
-            pad_sequence(each, batch_first=True, padding_value=_LEFT_OUT) for each in (logits, known)
+            pad_sequence(each, batch_first=True, padding_value=LEFT_OUT) for each in (logits, known)
         )
-        doubtful = stock_scores > stock_scores[:, :1] - _MASK_MARGIN
+        doubtful = stock_scores > stock_scores[:, :1] - MASK_MARGIN
         doubtful[:, 0] = False
         doubtful &= torch.tensor(made_up, device=machine.device)[:, None]
-        scores = scores.masked_fill(doubtful, _LEFT_OUT)
+        scores = scores.masked_fill(doubtful, LEFT_OUT)
         loss = -functional.log_softmax(scores, 1)[:, 0].mean()
         if recipe.absolute:
-            loss = loss + recipe.absolute * _loss_of_each(scores)
+            loss = loss + recipe.absolute * loss_of_each(scores)
         _update(model, loss, optimizer, schedule)
     return model.eval()
 
 
-def _loss_of_each(scores: Tensor) -> Tensor:
+def loss_of_each(scores: Tensor) -> Tensor:
     """Return how far the right turn of each list is from yes, and the mean of its wrong ones from no."""
     wrong = scores[:, 1:]
-    read = wrong > _LEFT_OUT
+    read = wrong > LEFT_OUT
     no = (functional.softplus(wrong) * read).sum(1) / read.sum(1).clamp(min=1)
     return (functional.softplus(-scores[:, 0]) + no).mean()
 

@@ -29,7 +29,8 @@ def asks_for_the_present(question: str) -> bool:
 
 _CURRENT: Final = re.compile(
     r"\b(?:current(?:ly)?|now|nowadays|these\s+days|at\s+the\s+moment|still|latest|newest|most\s+recent)\b"
-    r"|\bhow\s+(?:many|much|long|often|far|old|frequently)\b.*\b(?:i|my|we|our)\b",
+    # "How many cats do I have?" asks for what is; "How many days passed before I left?" for a span between two times.
+    r"|\bhow\s+(?:many|much|long|often|far|old|frequently)\b.*\b(?:do|am|are|is|have|can|must|should)\s+(?:i|my|we|our)\b",
     re.I,
 )
 _CLOSE: Final = 0.6

@@ -39,7 +39,7 @@ class RerankPlan:
     """Whether each hit is read after the whole turn before it, not only after its questions: longer, and better."""
 
 
-DEFAULT: Final = RerankPlan(SMALL, limit=10, share=0.15, least_dialogue=0.5, characters=6_000)
+DEFAULT: Final = RerankPlan(SMALL, limit=10, share=0.2, least_dialogue=0.5, characters=6_000)
 BEST: Final = RerankPlan(LARGE, limit=30, share=0.6, whole_turns=True)
 _CACHED_PAIRS: Final = 20_000
 _ASKS: Final = re.compile("[?\uff1f\u061f]")

@@ -159,6 +159,12 @@ def test_newer_memory_that_no_hit_holds_is_made_a_hit(manager: MemoryManager) ->
     [
         ("How many bikes do I own?", "new"),
         ("Where is the office now?", "new"),
+        ("How many bikes have we bought?", "new"),
+        ("How much is our rent?", "new"),
+        ("How many days must I work?", "new"),
+        ("How many bikes did I sell?", "old"),
+        ("How many days passed between my first ride and the race?", "old"),
+        ("How much will I save on the second bike?", "old"),
         ("How many bikes does Ana own?", "old"),
         ("Which bike did Ana sell?", "old"),
     ],
