@@ -74,7 +74,7 @@ def follow_dialogue(
 
 
 def _place(utterance: Utterance, before: Iterable[Turn]) -> Utterance:
-    """Return an utterance with whether it may be about somebody else, and whether it may take back the one before it."""
+    """Return an utterance with what the turns before make of it, and whether it may take back the one before."""
     turns, speaker = [turn for turn in before if _is_recent(turn, utterance)], _speaker_of(utterance)
     own = [turn.text for turn in turns if turn.speaker == speaker]
     asked = turns[0].text if turns and turns[0].speaker != speaker else ""

@@ -42,8 +42,8 @@ _BACK: Final = re.compile(
 )
 _SAYING = (
     r"sa(?:y|ys|id|ying)|t(?:ell|ells|old|elling)|ask(?:s|ed|ing)?|repl(?:y|ies|ied)|answer(?:s|ed)?|claim(?:s|ed)?|hear(?:d|ing)?|overh(?:ear|eard)"
-    r"|writ(?:e|es|ing|ten)|wrote|read(?:s|ing)?|text(?:s|ed|ing)?|typ(?:e|es|ed|ing)|post(?:s|ed)?|sent|sends?|past(?:e|ed|ing)|cop(?:y|ied)"
-    r"|dictat\w+|transcri\w+|narrat\w+|quot\w+|recit\w+|sang|whisper\w*|talk(?:s|ed|ing)?|speak(?:s|ing)?|spoke|call(?:s|ed)? me|phoned"
+    r"|writ(?:e|es|ing|ten)|wrote|read(?:s|ing)?|text(?:s|ed|ing)?|post(?:s|ed)?|sent|sends?"
+    r"|sang|whisper\w*|talk(?:s|ed|ing)?|speak(?:s|ing)?|spoke|call(?:s|ed)? me|phoned"
     r"|record(?:s|ed)|repeat\w*|saw|seen|notic(?:e|ed)|found|receiv\w+|watch(?:ed|ing)|listen\w*|lent|borrow\w*|like,"
 )
 _TEXT = (
@@ -53,7 +53,7 @@ _TEXT = (
     r"|testimony|witness|confession|(?:an?|the|my|your|this) book|books|films?|movies?|headers?|drafts?|summary|example|samples?|utterances?|excerpt|page|postcards?|form"
     r"|exercises?|flashcards?|quiz|exam|homework|lesson|course|corpus|grammar|spelling|tense|participle|adverbs?|adjectives?|verbs?|nouns?|passive"
     r"|synonyms?|accent|tone|style|mistakes?|typos?|commas?|emojis?|translat\w+|proofread\w*|rephras\w*|paraphras\w*|rewrit\w*|summari[sz]\w*"
-    r"|language|news|secret|background|affirmations?|reads|verbatim|autocorrect|autocomplete"
+    r"|dictat\w+|transcri\w+|narrat\w+|quot\w+|recit\w+|typ(?:e|es|ed|ing)|past(?:e|ed|ing)|cop(?:y|ied)|language|news|secret|background|affirmations?|reads|verbatim|autocorrect|autocomplete"
 )
 _FICTION = (
     r"fiction\w*|character|personas?|protagonists?|hero(?:es|ine)?|narrator|roles?|role[ -]?play\w*|improv\w*|skit|drama|(?:an?|the|our|my|this|school) plays?|game|stage|acting"
@@ -62,6 +62,7 @@ _FICTION = (
 )
 _WORDS: Final = re.compile(rf"\b(?:{_SAYING}|{_TEXT}|{_FICTION})\b|[\"“«„]|\n", re.I)
 """Words about words, fiction and speech: what stands beside them may be somebody else's, or nobody's."""
+_TEXTS: Final = re.compile(rf"\b(?:{_TEXT}|{_FICTION})\b|[\"“«„]|\n", re.I)
 _PLAY: Final = re.compile(rf"\b(?:{_FICTION})\b", re.I)
 _LASTS: Final = re.compile(
     rf"\b(?:from now on|for the rest|each|every|all|always|both|whenever|until|parts?|(\w+) by \1|(?:two|three|four|five|\d+|several|few) (?:\w+ )?(?:{_TEXT})"
@@ -255,12 +256,12 @@ def _is_new(sentence: str, *, answers: bool) -> bool:
         return True
     if not has_content(sentence, ()) and not _BACK.search(sentence):
         return answers or _DENIES.search(sentence) is None
-    if _WORDS.search(sentence) or _BACK.search(sentence) or _WITHDRAWS.match(sentence):
+    if _TEXTS.search(sentence) or _BACK.search(sentence) or _WITHDRAWS.match(sentence):
         return False
     if _is_question(sentence):
-        return _is_complete_question(sentence)
+        return _is_complete_question(sentence) and _WORDS.search(sentence) is None
     if is_statement(sentence):
-        return _CUT_SHORT.search(sentence) is None and not sentence.startswith(("…", "..", "^", "("))
+        return sentence[0].isalnum() and not HAPPENED.match(sentence) and not _CUT_SHORT.search(sentence)
     return _ORDERS.match(sentence) is not None or (answers and _DENIES.search(sentence) is None)
 
 

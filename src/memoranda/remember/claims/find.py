@@ -56,7 +56,8 @@ def find_claims(utterance: Utterance, events: Sequence[Mention]) -> tuple[Claim,
 
 def _limit(claim: Claim, claims: Sequence[Claim], utterance: Utterance, events: Sequence[Mention]) -> Claim:
     """Return a change that the message says something beside as a statement, which hides nothing."""
-    if utterance.presented == "doubt" and claim.attribute != ANY_ATTRIBUTE:
+    is_bare = claim.operation == "correct" and claim.attribute == ANY_ATTRIBUTE  # it can only be about the words before
+    if utterance.presented == "doubt" and not is_bare:
         claim = replace(claim, doubted=True)
     if claim.operation in ("state", "event"):
         return claim
