@@ -303,7 +303,7 @@ def _resolve(stored: Sequence[StoredClaim]) -> list[_Known]:
     return [
         _Known(claim, each.memory, start or claim.valid_from, claim.valid_to if ending is None else ending.at)
         for each, claim, start, ending in zip(stored, claims, found.starts, found.endings, strict=True)
-        if claim.operation != "retract"
+        if claim.operation not in ("retract", "doubt")
     ]
 
 
@@ -314,6 +314,9 @@ def _facts_of(slot: Sequence[_Known], moment: datetime) -> Iterator[Fact]:
         for known in slot
         if known.is_true_at(moment) and not known.claim.reported and is_shown(known.claim, known.memory)
     ]
+    # What the turns before it may frame counts only where nobody said anything else.
+    sure = [known for known in true_then if not known.claim.doubted]
+    true_then = [known for known in true_then if not (known.claim.doubted and _is_told(known, sure))]
     if any(known.claim.single for known in true_then):
         affirmed = [known for known in true_then if known.claim.holds and not _is_denied(known, true_then)] or true_then
         groups = [affirmed] if affirmed else []
@@ -323,6 +326,12 @@ def _facts_of(slot: Sequence[_Known], moment: datetime) -> Iterator[Fact]:
     for group in groups:
         current = max(group, key=lambda known: (known.standing, known.order))
         yield _to_fact(current, slot, moment)
+
+
+def _is_told(known: _Known, sure: Sequence[_Known]) -> bool:
+    """Return whether something else is known of what a claim is about: its slot, or of a list of things this one."""
+    value = fold_value(known.claim.value)
+    return any(known.claim.single or fold_value(other.claim.value) == value for other in sure)
 
 
 def _is_denied(known: _Known, others: Sequence[_Known]) -> bool:

@@ -205,7 +205,7 @@ def _counts(memory: Memory, view: TimeView) -> bool:
 def _is_taken_back(memory: Memory) -> bool:
     """Return whether its speaker took back all that a memory claims: it says nothing about what was said before."""
     made = claims_of(memory)
-    return bool(made) and all(claim.get(TAKEN_BACK) for claim in made)
+    return bool(made) and all(claim.get(TAKEN_BACK, "doubt") != "doubt" for claim in made)
 
 
 def is_true_at(memory: Memory, moment: datetime) -> bool:

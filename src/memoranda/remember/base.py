@@ -15,7 +15,8 @@ from memoranda.types import MemoryType, Status
 EntityKind: TypeAlias = Literal[
     "person", "place", "organisation", "name", "title", "quantity", "email", "url", "handle", "phone"
 ]
-Presented: TypeAlias = Literal["text", "play"]
+Presented: TypeAlias = Literal["text", "doubt"]
+"""Why words may not be their speaker's own: those before present them as a text or a line of a play, or may do so."""
 Rule: TypeAlias = Literal["empty", "system", "echo", "secret", "greeting", "fragment", "duplicate", "evidence"]
 
 
@@ -39,8 +40,9 @@ class Utterance:
     owner: str = "user"
     """Whom "the user" means: the name of the user whose memory it is."""
     presented: Presented | None = None
-    """Why it may not be about the speaker: their message before announced a text ("Translate my next message"), or it
-    is a line of a role play."""
+    """Whether the turns before make it something else than news of the speaker's own."""
+    points_back: bool = False
+    """Whether it may take back the change that its speaker told just before: "jk", "…in The Sims"."""
     echoes: tuple[Span, ...] = ()
     """The parts that only repeat what is known: recalled text that came back without its marks."""
 

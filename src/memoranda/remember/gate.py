@@ -12,7 +12,7 @@ from typing import Final
 
 from memoranda.dates.find import find_mentions
 from memoranda.remember.base import KnownMatch, KnownTexts, Rule, Utterance, Verdict
-from memoranda.remember.claims.find import CHANGE_TAKEN_BACK, TAKEN_BACK
+from memoranda.remember.claims.find import TAKEN_BACK
 from memoranda.remember.dialogue import DialogueContext
 from memoranda.remember.echoes import merge_spans
 from memoranda.remember.importance.brief_statements import is_bare_answer, is_brief_statement, is_noise, names_by_emoji
@@ -153,7 +153,7 @@ def _check_content(utterance: Utterance, context: DialogueContext) -> Verdict | 
         return None  # "I love my job" is made of words that pleasantries are made of, and says something
     if not _says_something(utterance, context):
         return reject(utterance, "greeting", "only pleasantries: nothing is said")
-    if len(words) <= 2 and not _is_complete(utterance.text, words, context):
+    if len(words) <= 2 and not utterance.points_back and not _is_complete(utterance.text, words, context):
         return reject(utterance, "fragment", "one or two words that mean nothing alone")
     return None
 
@@ -163,7 +163,7 @@ def _says_something(utterance: Utterance, context: DialogueContext) -> bool:
     text = utterance.text
     if has_content(text, context.names) or find_mentions(text, utterance.said_at):
         return True
-    if TAKEN_BACK.search(text) or CHANGE_TAKEN_BACK.fullmatch(text) or names_by_emoji(text):
+    if utterance.points_back or TAKEN_BACK.search(text) or names_by_emoji(text):
         return True
     return is_brief_statement(text, context.names) or (context.question != "" and is_bare_answer(text))
 

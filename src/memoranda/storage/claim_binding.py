@@ -60,9 +60,9 @@ def _find_meant(tx: Transaction, memory: Memory, claim: Claim, related: Sequence
 
     "Correction: 1985" and "scratch that" are about what the speaker said just before, whatever else is known.
     """
-    if claim.operation in ("retract", "correct") and claim.replaces is None:
+    if claim.operation in ("retract", "doubt", "correct") and claim.replaces is None:
         found = find_said_before(tx, memory, claim)
-    elif claim.operation == "retract":
+    elif claim.operation in ("retract", "doubt"):
         found = latest_ids(tx, owner_of(memory), _LATEST)
     else:
         found = list(related)
@@ -78,7 +78,7 @@ def _was_said(value: str, stored: Iterable[StoredClaim]) -> bool:
 
 def takes_back_words(claim: Claim) -> bool:
     """Return whether a claim takes back words in which no claim was found: they are only linked."""
-    return claim.operation == "retract" and not _is_bound(claim) and claim.replaces is None and not claim.single
+    return claim.operation == "retract" and not _is_bound(claim) and claim.replaces is None
 
 
 def find_said_before(tx: Transaction, memory: Memory, claim: Claim) -> list[int]:
@@ -112,7 +112,7 @@ def _is_bound(claim: Claim) -> bool:
 
 def _bind(claim: Claim, known: Sequence[StoredClaim]) -> list[Claim]:
     """Return the claim in the slot of the stored claim that it is about; as it is, when there is none."""
-    if claim.operation == "retract":
+    if claim.operation in ("retract", "doubt"):
         return _bind_retraction(claim, known)
     if claim.attribute != ANY_ATTRIBUTE:
         return [_bind_noun(claim, known)]
@@ -148,8 +148,8 @@ def _bind_retraction(claim: Claim, known: Sequence[StoredClaim]) -> list[Claim]:
         return [claim]
     last = max(own, key=lambda stored: (stored.as_made().said_at, stored.memory.id)).memory.id
     made = [stored.as_made() for stored in own if stored.memory.id == last]
-    # A retraction that is `single` fits only a change: "No wait, I didn't" does not take back "I like jazz".
-    unfit = ("retract", "state", "event") if claim.single else ("retract",)
+    # A doubt fits only a change: "No wait, I didn't" does not take back "I like jazz".
+    unfit = ("retract", "doubt", "state", "event") if claim.operation == "doubt" else ("retract", "doubt")
     recent = [
         each for each in made if claim.said_at - each.said_at <= _TAKEN_BACK_WITHIN and each.operation not in unfit
     ]

@@ -104,7 +104,7 @@ def resolve_new(tx: Transaction, outcome: Outcome, new: NewMemory) -> Outcome:
 
 def _needs_replay(claim: Claim, others: Sequence[StoredClaim]) -> bool:
     """Return whether a claim is not simply the latest of its slot: it tells of an earlier time, or takes one back."""
-    if claim.operation in ("retract", "correct"):
+    if claim.operation in ("retract", "doubt", "correct"):
         return True
     return any(told_at(other.as_made()) > told_at(claim) for other in others)
 
@@ -204,18 +204,18 @@ def resolve_slots(tx: Transaction, slots: Collection[bytes], by: int | None = No
     memories = {each.memory.id: each.memory for each in stored}
     endings: dict[int, dict[int, Ending | None]] = {}
     starts: dict[int, dict[int, datetime | None]] = {}
-    follows: set[tuple[int, int]] = set()
+    follows: dict[tuple[int, int], float] = {}
     for claims, resolution in _replay_slots(stored):
         for each, ending, start in zip(claims, resolution.endings, resolution.starts, strict=True):
             endings.setdefault(each.memory.id, {})[each.position] = ending
             starts.setdefault(each.memory.id, {})[each.position] = start
-        follows |= resolution.follows
+        follows |= dict.fromkeys(resolution.marks, MARKS_ONLY) | dict.fromkeys(resolution.follows, 1.0)
         for one, other in sorted(resolution.conflicts):
             _contradict(tx, one, other)
     for memory_id, by_position in endings.items():
         apply_endings(tx, memories[memory_id], by_position, starts[memory_id])
-    for one, other in sorted(follows):
-        follow(tx, one, [other])
+    for (one, other), strength in sorted(follows.items()):
+        follow(tx, one, [other], strength)
     return {each for each, ended in endings.items() if any(_is_replaced(ending, by) for ending in ended.values())}
 
 
@@ -228,7 +228,7 @@ def release(tx: Transaction, memory: Memory) -> None:
     _unlink_other_agents(tx, memory)
     for _, resolution in _replay_slots(claims_in_slots(tx, slots_of(tx, owner_of(memory), [memory.id]))):
         lifecycle.unlink(tx, [pair for pair in resolution.conflicts if memory.id in pair], CONTRADICTS)
-        lifecycle.unlink(tx, [pair for pair in resolution.follows if memory.id in pair], FOLLOWS)
+        lifecycle.unlink(tx, [pair for pair in resolution.follows | resolution.marks if memory.id in pair], FOLLOWS)
     positions = range(len(claims_of(memory)))
     apply_endings(tx, memory, dict.fromkeys(positions), dict.fromkeys(positions))
 
@@ -296,7 +296,7 @@ def _with_ending(claim: Mapping[str, Any], ending: Ending | None) -> dict[str, A
     made = without_end(claim)
     if ending is None:
         return made
-    back = {TAKEN_BACK: True} if ending.taken_back else {}
+    back = {TAKEN_BACK: ending.taken_back} if ending.taken_back else {}
     return made | back | {"valid_to": ending.at.isoformat(), ENDED_BY: ending.by}
 
 

@@ -35,13 +35,13 @@ from memoranda.types import JSON, Memory, Scope
 CLAIMS: Final = "claims"
 ENDED_BY: Final = "ended_by"
 TAKEN_BACK: Final = "taken_back"
-"""The key in a claim that its speaker took back: it is no fact, and its memory stays in recall."""
+"""The key in a claim that its speaker took back, or may have ("doubt"): it is no fact, and stays in recall."""
 SAID_FROM: Final = "said_from"
 """The key in a claim that corrects another one, and so holds from before it was said: when it says that it holds."""
 VOICE: Final = "voice"
 """The key in a memory's notes for the name of the user, where they speak without one but are known by it."""
 PRESENTED: Final = "presented"
-"""The key in a memory's notes for why it may not be about its speaker: a text, only linked, or a line of a play."""
+"""The key in a memory's notes for why it may not be about its speaker: a text, which makes no claims, or in doubt."""
 _UNNAMED: Final = frozenset(("user", "assistant", "tool", "system"))
 _C = claims.c
 _M = memories.c
@@ -71,9 +71,9 @@ FOLLOWED: Final = "followed"
 """The key in a memory's notes that says that a later memory says something about the same thing."""
 DISPUTED: Final = "disputed"
 """The key in a memory's notes that says that a source of another trust contradicts it, or it contradicts one."""
-Operation: TypeAlias = Literal["state", "update", "end", "correct", "event", "retract"]
+Operation: TypeAlias = Literal["state", "update", "end", "correct", "event", "retract", "doubt"]
 """What a sentence does: "I live in Berlin", "I moved to Ghent", "I no longer live in Berlin", "I meant Ghent", "I moved
-to Ghent ten years ago", "Scratch that"."""
+to Ghent ten years ago", "Scratch that", and "…in The Sims" after a change, which then hides nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +93,7 @@ class Claim:
     holds: bool = True
     """False for a denial: "I don't eat meat", "I no longer work at Acme"."""
     single: bool = False
-    """Whether a subject has one value at a time, so that a newer value replaces an older one; of a retraction, whether
-    it takes back only a change."""
+    """Whether a subject has one value at a time, so that a newer value replaces an older one."""
     trust: str = "user"
     operation: Operation = "state"
     """Only an explicit change ("update", "end", "correct") may hide what was said before."""
@@ -102,6 +101,9 @@ class Claim:
     """The value that a change says it replaces: "Siemens" in "I moved from Siemens to Bosch"."""
     reported: bool = False
     """Whether a page or file says it as "I": it may be about its author, so it is no fact, but it disputes one."""
+
+    doubted: bool = False
+    """Whether the turns before may frame it: it hides nothing, and is a fact only where nothing else fills its slot."""
 
     def to_json(self) -> dict[str, JSON]:
         return {
@@ -118,6 +120,7 @@ class Claim:
             **({} if self.operation == "state" else {"operation": self.operation}),
             **({} if self.replaces is None else {"replaces": self.replaces}),
             **({"reported": True} if self.reported else {}),
+            **({"doubted": True} if self.doubted else {}),
         }
 
 
@@ -165,6 +168,7 @@ def claim_from_json(item: Mapping[str, Any]) -> Claim:
         operation=item.get("operation", "state"),
         replaces=item.get("replaces"),
         reported=bool(item.get("reported")),
+        doubted=bool(item.get("doubted")),
     )
 
 

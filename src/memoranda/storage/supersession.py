@@ -24,6 +24,7 @@ from memoranda.storage.claims import ANY_ATTRIBUTE, MAX_FOLLOWED, Claim, fold, v
 from memoranda.text.places import is_place, place_level
 from memoranda.types import trust_rank
 
+_TAKE_BACK: Final = ("retract", "doubt")
 Relation: TypeAlias = Literal["none", "repeat", "end", "follow", "contradict"]
 _WORD: Final = re.compile(r"[^\W_]+")
 _ARTICLES: Final = frozenset(("the", "a", "an", "my", "our", "his", "her", "their"))
@@ -64,8 +65,8 @@ class Ending:
 
     at: datetime
     by: int
-    taken_back: bool = False
-    """Whether the speaker said that it never was true."""
+    taken_back: Literal["", "retract", "doubt"] = ""
+    """Whether the speaker said that it never was true, or may have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +78,8 @@ class Resolution:
     """From when a correction holds, where that is before it was said: from when the wrong value was said to hold."""
     follows: set[tuple[int, int]] = field(default_factory=set)
     """The memory that said something later, and the one that said it before."""
+    marks: set[tuple[int, int]] = field(default_factory=set)
+    """The same where the speaker may have taken back what was said later: the order in recall stays as it is."""
     conflicts: set[tuple[int, int]] = field(default_factory=set)
     """The memory that contradicts, and the one of higher trust that it contradicts."""
 
@@ -86,25 +89,30 @@ def replay(made: Sequence[MadeClaim]) -> Resolution:
     result = Resolution([None] * len(made), [None] * len(made))
     order = sorted(range(len(made)), key=lambda n: (told_at(made[n].claim), made[n].memory, n))
     held = _HeldClaims(made)
-    for position, ending in _find_taken_back(made, order):
-        result.endings[position] = ending
+    doubted = set[int]()
+    for position, by in _find_taken_back(made, order):
+        how: Literal["retract", "doubt"] = "doubt" if by.claim.operation == "doubt" else "retract"
+        result.endings[position] = Ending(made[position].claim.valid_from, by.memory, how)
+        if how == "doubt":
+            doubted.add(position)
     for position in order:
         newer = made[position]
-        if newer.claim.operation == "retract" or result.endings[position] is not None:
+        if newer.claim.operation in _TAKE_BACK or (result.endings[position] is not None and position not in doubted):
             continue
+        follows = result.marks if position in doubted else result.follows
         for older in held.comparable(position):
             relation = relate_made(made[older], newer)
-            if relation == "end":
+            if relation == "end" and position not in doubted:
                 _end(result, made, older, position)
                 held.remove(older)
                 for restored in _find_restored(result, made, older, position):
                     result.endings[restored] = None
                     held.add(restored)
-            elif relation == "follow":
-                result.follows.add((newer.memory, made[older].memory))
+            elif relation in ("end", "follow"):
+                follows.add((newer.memory, made[older].memory))
             elif relation == "contradict":
                 result.conflicts.add((newer.memory, made[older].memory))
-        if newer.claim.valid_to is None:
+        if newer.claim.valid_to is None and position not in doubted:
             held.add(position)
     return result
 
@@ -137,21 +145,21 @@ def told_at(claim: Claim) -> datetime:
     return claim.valid_from if claim.operation == "event" else claim.said_at
 
 
-def _find_taken_back(made: Sequence[MadeClaim], order: Sequence[int]) -> Iterator[tuple[int, Ending]]:
-    """Yield the claims that their speaker took back: each time the last one with that value."""
+def _find_taken_back(made: Sequence[MadeClaim], order: Sequence[int]) -> Iterator[tuple[int, MadeClaim]]:
+    """Yield the claims that their speaker took back, each time the last one with that value, and by which claim."""
     for position in order:
         back = made[position]
-        if back.claim.operation != "retract":
+        if back.claim.operation not in _TAKE_BACK:
             continue
         taken = [n for n in order if _takes_back(back, made[n])]
         if taken:
-            yield taken[-1], Ending(made[taken[-1]].claim.valid_from, back.memory, taken_back=True)
+            yield taken[-1], back
 
 
 def _takes_back(back: MadeClaim, other: MadeClaim) -> bool:
     said = other.claim
     return (
-        said.operation != "retract"
+        said.operation not in _TAKE_BACK
         and back.memory != other.memory
         and _may_end(other, back)
         and _lasts_as_long(other, back)
@@ -240,7 +248,7 @@ def relate_contradiction(older: Claim, newer: Claim) -> Relation:
         return "follow"  # "my car" may be another one than "a company car"
     if states_several(older.value) and not _is_same(older.value, newer.replaces or newer.value) and not _renews(newer):
         return "follow"  # what ended may be one of them
-    if newer.operation in ("state", "event") or _is_finer(older, newer):
+    if newer.operation in ("state", "event") or newer.doubted or _is_finer(older, newer):
         return "follow"
     return "follow" if newer.operation == "update" and _may_both_hold(older, newer) else "end"
 

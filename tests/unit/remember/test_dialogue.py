@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from memoranda import MemoryManager, Message
-from memoranda.remember.dialogue import begins_play, ends_play
+from memoranda.remember.frames import find_frame
 from memoranda.testing.fakes import HashEmbedder
 from tests.fake_clock import FakeClock
 from tests.unit.remember.updates.test_find import SAID
@@ -36,50 +36,24 @@ def talk(manager: MemoryManager, *texts: str, session: str = "s") -> dict[str, s
         "Let's play: you are the judge, I am Mrs. Lind.",
         "Let's role-play. You're a banker and I'm a farmer.",
         "Could we do a role play where you are my landlord?",
-        "Role play: you sell tickets.",
         "You are the conductor and I'm the passenger.",
         "I'll be the patient and you'll be the nurse.",
         "Pretend I'm a sailor.",
         "I want you to act as a recruiter. I will be the applicant.",
-        "You're the game master. I'm Ilse, a healer.",
         "Simulate a call: I am a client named Olga.",
         "In this game I'm a witch named Olga.",
-        "Let's start a story. I'm a monk called Odo.",
         "We're going to act out an exam, you're the examiner.",
     ],
 )
-def test_message_that_gives_both_a_role_begins_a_play(text: str) -> None:
-    assert begins_play(text)
+def test_play_goes_on_whatever_is_said_in_it(text: str) -> None:
+    assert find_frame(["Thanks!", "I like trains.", text], "Good evening.") is not None
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "I love role-playing games.",
-        "You are a great help, I am a happy customer.",
-        "Let's play cards.",
-        "Act as a dietician. I live in Turin.",
-        "You are a gardener. I'm a beginner and want a plan.",
-        "You're the best! I'm the luckiest.",
-        "We did a role play in class today.",
-        "You're my assistant and I'm Ana.",
-    ],
+    "text", ["Stop the role play.", "Game over.", "Enough pretending.", "ok the scene is over", "End of the game."]
 )
-def test_other_message_begins_no_play(text: str) -> None:
-    assert not begins_play(text)
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["Stop the role play.", "Game over.", "Enough pretending.", "ok the scene is over", "Let's stop playing now."],
-)
-def test_message_that_names_the_end_ends_a_play(text: str) -> None:
-    assert ends_play(text)
-
-
-@pytest.mark.parametrize("text", ["I stopped playing tennis.", "I want to quit the choir.", "The play was great."])
-def test_line_of_a_play_ends_none(text: str) -> None:
-    assert not ends_play(text)
+def test_play_is_over_when_it_is_said_to_be(text: str) -> None:
+    assert find_frame(["I like trains.", text, "Pretend I'm a sailor."], "") is None
 
 
 def test_lines_of_a_play_over_several_messages_change_nothing(manager: MemoryManager) -> None:

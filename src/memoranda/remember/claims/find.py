@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Final
 
 from memoranda.dates.find import Mention
@@ -31,12 +31,13 @@ from memoranda.text.sentences import Span, has_content, sentence_spans
 
 _MAX_TEXT: Final = 4_000
 """A longer text is a pasted document, whose "I" is not the speaker."""
+_ANY_TIME: Final = datetime.min.replace(tzinfo=UTC)
 _MEASURES: Final = frozenset(("number", "money", "time", "day", "address"))
 
 
 def find_claims(utterance: Utterance, events: Sequence[Mention]) -> tuple[Claim, ...]:
     """Return the claims in an utterance; the first person of an assistant without a name is nobody."""
-    if len(utterance.text) > _MAX_TEXT or utterance.presented == "play":
+    if len(utterance.text) > _MAX_TEXT or utterance.presented == "text":
         return ()
     claims: list[Claim] = []
     for clause in find_clauses(utterance.text):
@@ -55,6 +56,9 @@ def find_claims(utterance: Utterance, events: Sequence[Mention]) -> tuple[Claim,
 
 def _limit(claim: Claim, claims: Sequence[Claim], utterance: Utterance, events: Sequence[Mention]) -> Claim:
     """Return a change that the message says something beside as a statement, which hides nothing."""
+    is_bare = claim.operation == "correct" and claim.attribute == ANY_ATTRIBUTE  # it can only be about the words before
+    if utterance.presented == "doubt" and not is_bare:
+        claim = replace(claim, doubted=True)
     if claim.operation in ("state", "event"):
         return claim
     offset = utterance.span[0]
@@ -63,7 +67,7 @@ def _limit(claim: Claim, claims: Sequence[Claim], utterance: Utterance, events: 
     spans = [*beside, *times]
     others = [(first - offset, end - offset) for first, end in spans]
     span, contrasts = (claim.span[0] - offset, claim.span[1] - offset), claim.replaces is not None
-    plain = not utterance.presented and is_plain_report(utterance.text, span, claim.value, others, contrasts=contrasts)
+    plain = is_plain_report(utterance.text, span, claim.value, others, contrasts=contrasts)
     return claim if plain else replace(claim, operation="state")
 
 
@@ -78,6 +82,13 @@ def _is_understood(claim: Claim) -> bool:
     """Return whether a claim beside a change can only be its speaker's own: "the hero is Luca" may be about a text."""
     changes = claim.operation not in ("state", "event", "retract")
     return changes or claim.attribute in ABOUT_PEOPLE or read_value(claim.value).kind in _MEASURES
+
+
+def is_understood(sentence: str) -> bool:
+    """Return whether everything that a sentence says is claimed of people, or measured: "My rent is 900 euros"."""
+    said = Utterance("", "user", "user", _ANY_TIME, sentence, (0, len(sentence)))
+    claims = find_claims(said, ())
+    return bool(claims) and all(map(_is_understood, claims)) and len(find_clauses(sentence)) <= len(claims)
 
 
 def _settle(claims: Sequence[Claim]) -> list[Claim]:
@@ -213,29 +224,6 @@ TAKEN_BACK: Final = re.compile(
     re.I,
 )
 """Takes back what the speaker said before: in the same message, or else in the one before it."""
-_FICTION = r"(?:novel|story|book|song|film|movie|play|poem|script|show|series|game|textbook|exercise)"
-_DOUBT = r"(?:no+|nope|nah|wait|hold on|actually|not really)"
-_AROUND = r"(?:ha(?:ha)+h?|lol|oh|ok|okay|well|sorry|hey|gotcha|got you|of course|obviously|just|only|all|please)"
-CHANGE_TAKEN_BACK: Final = re.compile(
-    rf"\W*(?:(?:{_DOUBT}|{_AROUND})\b\W*)*(?:"
-    r"april fools?(?:['’]s?)?(?: day)?|not true|i (?:lied|never did)|i (?:made (?:it|that) up|take (?:it|that) back)|never ?mind|nvm|forget it"
-    r"|(?:messing|fooling|joking|kidding|teasing|playing|pulling|winding)\b(?: (?:with|around|you|your|leg|up))*"
-    r"|(?:it|that|this)(?:['’]s| is| was)(?: (?:all|just|only))* (?:a (?:joke|lie|prank)|not true|untrue|false|wrong|nonsense|made up)"
-    r"|(?:it|that|this) (?:isn['’]t|wasn['’]t) true"
-    # It was somebody else's sentence, or somebody else's news.
-    r"|(?:(?:it|that|this)(?:['’]s| is| was)(?: (?:all|just|only))* (?:a (?:line|quote|quotation|sentence|passage|scene) (?:from|of|out of)"
-    rf"|(?:from|out of) (?:a|an|my|our|the|some) {_FICTION})|i was (?:just |only )*quoting)\b[^.!?\n]{{0,60}}"
-    r"|(?:my|our) [\w-]+(?: [\w-]+)? (?:did|was|is|has),? not (?:me|i|us)"
-    r"|(?:the|my) (?:first|original|old|previous) (?:one|value|answer|date|day|time|year|number|version)?(?: i (?:said|gave|wrote))? ?(?:was|is) (?:right|correct)(?: after all)?"
-    r"|(?:i was|i had it|it was) (?:right|correct) (?:the first time|before|at first|to begin with)|what i said (?:first|before|originally) (?:was|is) (?:right|correct)"
-    # After a mere "no" these may answer a question.
-    r"|(?:wait|hold on|actually|not really|nah)\b\W*(?:no\b\W*)?(?:(?:i|we) (?:didn['’]t|did not|haven['’]t|have not)"
-    r"|(?:i['’]m|i am|we['’]re|we are) (?:not|still (?:in|at) (?-i:[A-Z])\w+)|(?:i|we) still (?:live|work) (?:in|at) (?-i:[A-Z])\w+"
-    r"|(?:i|we) still (?:do|am|are|have|can))"
-    rf")(?:\W+(?:{_AROUND}|i (?:lied|made (?:it|that) up|was (?:just |only )?(?:joking|kidding)|didn['’]t))\b)*\W*",
-    re.I,
-)
-"""A whole message that can only take back a change, in the message before it: "No wait, I didn't"."""
 # "Just kidding about the film" takes back nothing about the speaker.
 _GOES_ON: Final = re.compile(r"\s+(?:about|on|regarding|with|for|of|in|at)\b", re.I)
 _ABOUT_SELF: Final = re.compile(r"\b(?:i|i['’]\w+|we|we['’]\w+|my|our|it|it['’]s|there)\b", re.I)
@@ -261,8 +249,8 @@ def _take_back(claims: list[Claim], utterance: Utterance | None) -> Iterator[Cla
         found = None  # "That was a joke, right?"
     if found is None:
         yield from claims
-        if CHANGE_TAKEN_BACK.fullmatch(text):
-            yield _retraction(utterance, (0, len(text)), only_change=True)
+        if utterance.points_back and all(claim.operation in ("state", "event") for claim in claims):
+            yield replace(_retraction(utterance, (0, len(text))), operation="doubt")
         return
     start, end = utterance.span[0] + found.start(), utterance.span[0] + found.end()
     if not _is_about_speaker(found) and not any(claim.span[0] >= end for claim in claims):
@@ -286,7 +274,7 @@ def _is_asked(text: str, position: int) -> bool:
     return any(text[first:end].endswith("?") for first, end in sentence_spans(text) if first <= position < end)
 
 
-def _retraction(utterance: Utterance, span: Span, *, only_change: bool = False) -> Claim:
+def _retraction(utterance: Utterance, span: Span) -> Claim:
     offset, said_at = utterance.span[0], utterance.said_at
     still = _STILL_SO.search(utterance.text, span[0])
     return Claim(
@@ -297,7 +285,6 @@ def _retraction(utterance: Utterance, span: Span, *, only_change: bool = False) 
         said_at,
         said_at,
         holds=False,
-        single=only_change,
         trust=utterance.role,
         operation="retract",
         replaces=still and still["named"],

@@ -27,13 +27,13 @@ _REPORT_OPENING: Final = re.compile(
 _VERY = r"(?:(?:so|very|really|still|just|pretty|quite|super|a bit|absolutely|both|all) )*"
 _FEELING = (
     r"(?:happy|glad|excited|thrilled|proud|relieved|sad|tired|exhausted|nervous|grateful|lucky|great|good|nice|lovely|wonderful|amazing"
-    r"|awesome|fantastic|perfect|exciting|fun|cool|weird|strange|hard|tough|stressful|crazy|okay|ok|fine)"
+    r"|awesome|fantastic|perfect|exciting|fun|cool|true|weird|strange|hard|tough|stressful|crazy|okay|ok|fine)"
 )
 _RECORDS = (
     r"(?:profile|records?|notes?|files?|memory|address|number|e-?mail|details|contacts?|data|calendar|info(?:rmation)?)"
 )
 _SMALL_TALK: Final = re.compile(
-    r"(?:(?:yay|phew|wow|woohoo|hooray|finally|and|but|so|oh|well|hi|hey|hello)\b[\s,!]*)*(?:there|all|everyone|again"
+    r"(?:(?:yay|phew|wow|woohoo|hooray|(?:ha)+h?|finally|and|but|so|oh|well|hi|hey|hello)\b[\s,!]*)*(?:there|all|everyone|again"
     # How somebody feels about it: "I'm so happy", "What a crazy week", "We love it here".
     rf"|(?:(?:i|we)(?:['’]m|['’]re| am| are| feel)|(?:it|that|this)(?:['’]s| is| was| feels)|life(?:['’]s| is)|feeling|what an?|such an?)? ?{_VERY}{_FEELING}"
     r"(?: (?:about (?:it|that|this)|day|week|month|year|news|time|to be (?:here|home|back)|so far|here|there|now))*"

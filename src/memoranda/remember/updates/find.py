@@ -166,6 +166,8 @@ class UpdateFinder:
 
     def _align(self, new: NewMemory, similar: Sequence[Memory]) -> None:
         """Make claims for the sentences that repeat an older one with another value, or deny it."""
+        if new.notes.get(PRESENTED) == "text":
+            return
         spoken = claims_in(new.notes) if similar else []
         for older in similar:
             if older.valid_from > new.valid_from:
@@ -174,7 +176,7 @@ class UpdateFinder:
             said_at, trust = (older.valid_from, new.valid_from), (older.trust, new.trust)
             for pair in align(older.content, new.content, _speaker_of(new), said_at, trust):
                 if new.notes.get(PRESENTED):
-                    pair = replace(pair, newer=replace(pair.newer, operation="state"))
+                    pair = replace(pair, newer=replace(pair.newer, doubted=True))
                 made, known = shift(pair.newer, offset[0]), shift(pair.older, offset[1])
                 if any(_same_evidence(claim, made) and _would_relate(older, claim) for claim in spoken):
                     continue  # a pattern reads it already
@@ -207,7 +209,7 @@ class UpdateFinder:
     def _find_related(self, partition: Partition, new: NewMemory, among: IntArray) -> Iterator[int]:
         """Yield the memories that contain a value which the new one changes."""
         for claim in _open_changes(new):
-            if claim.operation == "retract" or (claim.operation == "correct" and claim.replaces is None):
+            if claim.operation in ("retract", "doubt") or (claim.operation == "correct" and claim.replaces is None):
                 continue  # the write finds what was said last
             if terms := query_terms(_name_of(claim)):
                 yield from partition.postings.search(terms, _WITH_VALUE, among=among)[0].tolist()
@@ -251,8 +253,7 @@ class _SearchField:
 
 def _is_read(new: NewMemory) -> bool:
     trusted = trust_rank(new.trust) >= trust_rank("document")
-    played = new.notes.get(PRESENTED) == "play"
-    return trusted and not played and len(new.content) <= _MAX_TEXT and new.quarantined_at is None
+    return trusted and len(new.content) <= _MAX_TEXT and new.quarantined_at is None
 
 
 def _whole_scope(new: NewMemory) -> Scope:

@@ -328,7 +328,8 @@ def test_bare_correction_after_an_answer_may_be_about_the_answer(
 
 
 @pytest.mark.parametrize(
-    "text", ["No, I didn't.", "Well, I still have the keys.", "I'm not tired.", "That's true.", "Haha!"]
+    "text",
+    ["I'm not tired.", "That's true.", "Haha!", "My sister helped me.", "Is the train late?", "Book me a table."],
 )
 def test_other_answers_take_no_change_back(manager: MemoryManager, text: str) -> None:
     first = say(manager, "I live in Ghent.", 0)
@@ -464,32 +465,98 @@ def test_words_that_a_message_of_the_same_call_announces_hide_nothing(manager: M
 
 @pytest.mark.parametrize(
     "before",
-    ["Make it shorter.", "Translate this: I live in Rome.", "What do you think of that?", "Remember this.", "Thanks!"],
+    [
+        "Remember this.",
+        "Thanks!",
+        "My sister is a nurse.",
+        "We bought a sofa.",
+        "It rained all day yesterday.",
+        "What is the capital of Peru?",
+        "Can you recommend a dentist?",
+        "What's my name?",
+    ],
 )
-def test_requests_about_what_was_said_before_leave_the_next_message_as_it_is(
-    manager: MemoryManager, before: str
-) -> None:
+def test_message_that_is_understood_leaves_the_next_one_as_it_is(manager: MemoryManager, before: str) -> None:
     first = say(manager, "I live in Ghent.", 0)
     tell(manager, 1, before)
     tell(manager, 3, "I moved to Porto.")
     assert ended_by(manager, first) is not None
 
 
-def test_request_that_was_answered_waits_for_nothing(manager: MemoryManager) -> None:
+@pytest.mark.parametrize(
+    "talk",
+    [
+        ("Put my next messages into Dutch.", "It rains a lot."),
+        ("Three sentences to check.", "The sun is hot."),
+        ("Could you polish my diary?", "A: Of course! Please share it, " + "and tell me about its tone and style " * 5),
+        ("From now on correct my English.", "A: Sure!", "Thanks!", "A: You are welcome."),
+        ("Her exact words:",),
+        ("and then he goes like",),
+        ("My neighbour wants to ask you something.",),
+        ("In 1994 my aunt lost her farm.",),
+        ("A: What did you do after school?",),
+        ("A: Give me a sentence with a verb.",),
+        ("A: Who is speaking?",),
+    ],
+)
+def test_frame_stays_open_until_its_speaker_leaves_it(manager: MemoryManager, talk: tuple[str, ...]) -> None:
     first = say(manager, "I live in Ghent.", 0)
-    tell(manager, 1, "Write a poem about cats.")
-    tell(
-        manager, 2, "Here is one. " + "Soft paws tread the night, eyes like lanterns burning bright. " * 4, "assistant"
-    )
-    tell(manager, 3, "I moved to Porto.")
+    for minute, text in enumerate(talk):
+        tell(manager, 1 + minute / 60, text.removeprefix("A: "), "assistant" if text.startswith("A: ") else "user")
+    tell(manager, 2, "I moved to Porto.")
+    assert ended_by(manager, first) is None
+    assert [fact.value for fact in manager.facts(user="ana")] == ["Ghent"]
+
+
+@pytest.mark.parametrize(
+    "talk",
+    [
+        ("Write a poem about cats.", "A: Here is one.", "Thanks!"),
+        ("Write a poem about cats.", "A: Here is one.", "What is the capital of Peru?", "A: Lima."),
+        ("A: How can I help?",),
+        ("A: What's new with you?",),
+        ("A: Where do you live now?",),
+        ("A: Is that still right?",),
+        ("A: Got it. Anything else?",),
+        ("Pretend I'm a sailor.", "A: Ahoy!", "Ok, end of the game."),
+    ],
+)
+def test_change_outside_of_a_frame_hides(manager: MemoryManager, talk: tuple[str, ...]) -> None:
+    first = say(manager, "I live in Ghent.", 0)
+    for minute, text in enumerate(talk):
+        tell(manager, 1 + minute / 60, text.removeprefix("A: "), "assistant" if text.startswith("A: ") else "user")
+    tell(manager, 2, "I moved to Porto.")
     assert ended_by(manager, first) is not None
 
 
-def test_announcement_is_about_the_next_message_alone(manager: MemoryManager) -> None:
+def test_what_is_presented_as_a_text_is_no_fact(manager: MemoryManager) -> None:
+    tell(manager, 1, "Fix the grammar of this:")
+    tell(manager, 2, "My name is Peter.")
+    assert manager.facts(user="ana") == []
+
+
+@pytest.mark.parametrize(
+    "after",
+    ["jk", "...in The Sims", "^ from Kim's blog", "Please translate it.", "sorry that was my aunt", "Not really.",
+     "It fell through.", "Is this correct?", "Only in my head."],
+)  # fmt: skip
+def test_change_that_the_next_message_points_back_at_is_linked(manager: MemoryManager, after: str) -> None:
     first = say(manager, "I live in Ghent.", 0)
-    for hours, text in enumerate(("Put my next message into Dutch.", "It rains a lot.", "I moved to Porto."), 1):
-        tell(manager, hours, text)
-    assert ended_by(manager, first) is not None
+    changed = say(manager, "I moved to Porto.", 1)
+    tell(manager, 24.1, after)
+    assert ended_by(manager, first) is None
+    assert [fact.value for fact in manager.facts(user="ana")] == ["Ghent"]
+    assert [later.id for later in manager.history(first, user="ana").later] == [changed]
+
+
+def test_change_hides_again_when_what_points_back_at_it_is_deleted(manager: MemoryManager) -> None:
+    first = say(manager, "I live in Ghent.", 0)
+    changed = say(manager, "I moved to Porto.", 1)
+    back = manager.remember(Message("user", "jk", timestamp=SAID + timedelta(hours=25), name="Ana"), user="ana")[0]
+    assert back.memory is not None
+    manager.delete(back.memory.id, user="ana")
+    assert ended_by(manager, first) == changed
+    assert [fact.value for fact in manager.facts(user="ana")] == ["Porto"]
 
 
 @pytest.mark.parametrize(

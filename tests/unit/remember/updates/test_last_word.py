@@ -31,8 +31,6 @@ def talk(manager: MemoryManager, *texts: str) -> list[str]:
     ("texts", "value"),
     [
         (("I was born in 1986.", "Correction: 1985.", "No wait, it was 1986 after all."), "1986"),
-        (("I was born in 1986.", "Correction: 1985.", "No, the first one was right."), "1986"),
-        (("I was born in 1986.", "Correction: 1985.", "Sorry, I was right the first time."), "1986"),
         (("The ferry is on 3 May.", "Sorry, 5 May.", "No, 3 May was right."), "3 May"),
         (("I live in Kiel.", "Actually, I live in Bonn.", "No sorry, Kiel was correct."), "Kiel"),
         (("My rent is 700 euros.", "I mean 750 euros.", "No wait, 700 euros is correct."), "700 euros"),
@@ -64,3 +62,8 @@ def test_last_correction_counts(manager: MemoryManager, texts: tuple[str, ...], 
 @pytest.mark.parametrize("text", ["Ben was right.", "Rome was right.", "Peter is right.", "No, Ben."])
 def test_somebody_who_was_right_corrects_nothing(manager: MemoryManager, text: str) -> None:
     assert talk(manager, "My boss is Peter.", text) == ["Peter"]
+
+
+@pytest.mark.parametrize("words", ["No, the first one was right.", "Sorry, I was right the first time."])
+def test_first_value_holds_again_when_its_correction_is_in_doubt(manager: MemoryManager, words: str) -> None:
+    assert talk(manager, "I was born in 1986.", "Correction: 1985.", words) == ["1986"]
