@@ -143,8 +143,8 @@ def store_conversation(path: Path) -> None:
     with MemoryManager(db_url=to_url(path)) as manager:
         outcomes = _remember(manager, sessions, console)
         seconds = perf_counter() - started
-        secret = manager.remember(Message("user", PASSWORD, name="Nora"), user=USER)
-        order = manager.remember(ORDER, user=USER, source=WEB_PAGE)
+        secret = manager.remember(Message("user", PASSWORD, name="Nora", timestamp=ASKED_AT), user=USER)
+        order = manager.remember(ORDER, user=USER, source=WEB_PAGE, at=ASKED_AT)
     _print(console, _told(outcomes, sessions, seconds, path))
     _print(console, _refused(outcomes, secret[0], order[0]))
 
