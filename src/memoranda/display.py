@@ -22,6 +22,8 @@ _LINE: Final = 110
 """How long the fields in a repr may be together; the rest is left out."""
 LISTED: Final = 20
 """How many items of a field are printed, a line each."""
+_CELL_ITEMS: Final = 8
+"""How many items of a field are in its cell."""
 _ROWS: Final = 100
 """How many results of a list are in its table."""
 _CONTROLS: Final = re.compile("[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
@@ -141,19 +143,22 @@ def _words(name: str) -> str:
     return re.sub("(?<=[a-z])(?=[A-Z])", " ", name).replace("_", " ").lower()
 
 
-def html_table(caption: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Return a small table for a notebook; every cell is escaped."""
-    head = "".join(f'<th style="{_CELL}{_WHOLE}">{escape(column)}</th>' for column in columns)
+def html_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Return a small table for a notebook below its title, or the title alone; every cell is escaped."""
+    # No caption: that is as narrow as the table below it.
+    above = f'<div dir="auto" style="text-align:left;{_BROKEN}">{escape(one_line(title, LONG))}</div>'
     body = "".join(f"<tr>{''.join(_html_cell(cell) for cell in row)}</tr>" for row in rows)
-    wrap = _WHOLE if len(caption) <= _NARROW else _BROKEN
-    title = f'<caption style="text-align:left;color:inherit;{wrap}">{escape(one_line(caption, LONG))}</caption>'
-    return f'<table style="{_TABLE}">{title}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+    if not body:
+        return above
+    cells = "".join(f'<th style="{_CELL}{_WHOLE}">{escape(column)}</th>' for column in columns)
+    head = f"<thead><tr>{cells}</tr></thead>" if any(columns) else ""
+    return f'{above}<table style="{_TABLE}">{head}<tbody>{body}</tbody></table>'
 
 
 def html_record(value: Any) -> str:
     """Return a dataclass for a notebook: a row for each field that is not at its default."""
-    rows = [(name, _html_text(item)) for name, item in _set_fields(value)]
-    return html_table(type(value).__name__, ("field", "value"), rows)
+    rows = [(_words(name), _html_text(item)) for name, item in _set_fields(value)]
+    return html_table(_words(type(value).__name__).capitalize(), ("", ""), rows)
 
 
 def _set_fields(value: Any) -> Iterable[tuple[str, object]]:
@@ -189,16 +194,19 @@ def _named(item: object) -> str:
 
 def _plain(item: object) -> object:
     if isinstance(item, datetime):
-        return item.isoformat(timespec="seconds")
+        return f"{item:%Y-%m-%d %H:%M} {item.tzname() or ''}".strip()
     if isinstance(item, float):
         return round(item, 3)
     return item.value if isinstance(item, Enum) else item
 
 
-def _html_text(item: object) -> str:
-    if isinstance(item, list | tuple):
-        return "; ".join(one_line(_plain(each)) for each in item[:MANY]) + ("; …" if len(item) > MANY else "")
-    return one_line(_plain(item), LONG)
+def _html_text(item: Any) -> str:
+    """Return a value of a record as the text of a cell: of a mapping what is not nothing, of a record its fields."""
+    if not _has_items(item):
+        return _short_text(item) if isinstance(item, bool) else _line(item)
+    texts = [f"{key} {_line(each)}" for key, each in item.items() if each] if isinstance(item, Mapping) else item
+    shown = "; ".join(one_line(each if isinstance(each, str) else _line(each)) for each in texts[:_CELL_ITEMS])
+    return shown + ("; …" if len(texts) > _CELL_ITEMS else "")
 
 
 def _html_cell(cell: object) -> str:
@@ -283,7 +291,7 @@ def hit_notes(hit: Any) -> list[str]:
 def recall_html(recall: Any) -> str:
     """Return what was found as a table for a notebook."""
     rows = [{"": n} | hit_row(hit) for n, hit in enumerate(recall.hits, 1)]
-    return _rows_html(f"{recall.query} ({_found(recall)})", rows or [{"": "no hits"}])
+    return _rows_html(f"{recall.query} ({_found(recall)})", rows)
 
 
 def outcomes_text(outcomes: Any) -> str:
@@ -299,17 +307,21 @@ def outcome_text(outcome: Any) -> str:
 
 def outcomes_repr(outcomes: Any) -> str:
     """Return how many writes ended in which way."""
+    return f"Outcomes({_count_statuses(outcomes)})"
+
+
+def _count_statuses(outcomes: Any) -> str:
     statuses = [outcome.status for outcome in outcomes]
-    return f"Outcomes({', '.join(f'{statuses.count(each)} {each}' for each in dict.fromkeys(statuses))})"
+    return ", ".join(f"{statuses.count(each)} {each}" for each in dict.fromkeys(statuses))
 
 
 def outcomes_html(outcomes: Any) -> str:
     """Return how each write ended as a table for a notebook."""
     rows = [
-        {"status": each.status} | (memory_row(each.memory) if each.memory else {}) | {"reason": each.reason}
+        {"status": each.status} | (memory_row(each.memory) if each.memory else _NO_MEMORY) | {"reason": each.reason}
         for each in outcomes
     ]
-    return _rows_html(outcomes_repr(outcomes), rows)
+    return _rows_html(_count_statuses(outcomes) or "nothing was written", rows)
 
 
 def list_repr(items: Any, noun: str) -> str:
@@ -330,14 +342,21 @@ def list_html(items: Any, noun: str) -> str:
 
 
 def _rows_html(title: str, rows: Sequence[Mapping[str, object]]) -> str:
-    columns = tuple(dict.fromkeys(column for row in rows for column in row))
+    named = dict.fromkeys(column for row in rows for column in row)
+    # What is empty everywhere says nothing, nor does a user who is the same everywhere.
+    columns = [column for column in named if any(row.get(column) not in (None, "") for row in rows)]
+    if len(rows) > 1 and len({row.get("user") for row in rows}) == 1 and "user" in columns:
+        columns.remove("user")
     return html_table(title, columns, ([row.get(column, "") for column in columns] for row in rows))
 
 
 def memory_row(memory: Any) -> dict[str, object]:
     """Return a memory as a row of a table of several."""
-    said = {"id": memory.id, "memory": memory.content, "when": day_of(memory.valid_from), "who": who(memory)}
-    return said if memory.user in (None, said["who"]) else said | {"user": memory.user}
+    said = {"id": memory.id, "memory": memory.content, "when": day_of(memory.valid_from)}
+    return said | {"who": memory.speaker or memory.source or "", "user": memory.user or ""}
+
+
+_NO_MEMORY: Final[dict[str, object]] = dict.fromkeys(("id", "memory", "when", "who", "user"), "")
 
 
 def hit_row(hit: Any) -> dict[str, object]:

@@ -77,7 +77,7 @@ class Watched:
 
     def _note_failed(self, request: Any) -> None:
         # A search that a newer one replaces, and the stream of events that ends with the page, are aborted.
-        if request.failure != "net::ERR_ABORTED":
+        if request.failure != "net::ERR_ABORTED" and request.failure not in self.expected:
             self.problems.append(f"failed: {request.url} {request.failure}")
 
     def _note_response(self, response: Any) -> None:

@@ -136,3 +136,63 @@ def test_question_asked_again_is_one_line_and_a_masked_message_says_so(look: Loo
     httpx2.post(f"{writable}/v1/remember", json={"content": said, "user": "bo"}).raise_for_status()
     page = watched.open("conversations/read?user=bo")
     page.get_by_text("Its words are not kept: they hold a secret.").wait_for()
+
+
+def test_history_names_what_was_done_to_a_memory(look: Look, writable: str) -> None:
+    number = memory_id(writable, "cello")
+    watched = look(writable)
+    page = watched.open(f"memories/{number}")
+    assert "cello" in page.title()
+    page.get_by_role("button", name="Archive", exact=True).click()
+    page.locator(".timeline", has_text="Archived").wait_for()
+    page.get_by_role("button", name="Restore", exact=True).click()
+    page.locator(".timeline", has_text="Restored to recall").wait_for()
+    page.get_by_role("button", name="Edit", exact=True).click()
+    page.fill("dialog textarea", "I play the viola.")
+    page.get_by_role("button", name="Save").click()
+    page.locator(".timeline", has_text="Changed its text: it was").wait_for()
+    assert page.locator(".timeline li").last.inner_text().endswith("Stored")
+    watched.check()
+
+
+def test_released_memory_says_so_in_its_history(look: Look, writable: str) -> None:
+    query = {"state": "quarantined", "all_users": True, "limit": 10}
+    number = httpx2.post(f"{writable}/ui/memories", json=query).json()["items"][0]["id"]
+    page = look(writable).open(f"memories/{number}")
+    page.get_by_role("button", name="Release", exact=True).click()
+    page.locator(".timeline", has_text="Released from quarantine").wait_for()
+    assert "Changed its" not in page.locator(".timeline").inner_text()
+
+
+def test_dialog_closes_when_another_page_is_opened(look: Look, small: str) -> None:
+    watched = look(small)
+    page = watched.open("memories")
+    page.get_by_role("button", name="Keyboard shortcuts").click()
+    page.locator("dialog[open]").wait_for()
+    watched.open("people")
+    watched.wait_until("!document.querySelector('dialog[open]')")
+
+
+def test_memory_of_somebody_else_is_found_among_everybodys(look: Look, small: str) -> None:
+    number = memory_id(small, "cello")
+    watched = look(small)
+    watched.expected = ("404",)
+    page = watched.open(f"memories/{number}?user=ana")
+    page.get_by_role("button", name="Look among everybody’s").click()
+    page.locator(".content", has_text="cello").wait_for()
+
+
+def test_lost_connection_is_said_once_and_the_icons_stay(look: Look, small: str) -> None:
+    watched = look(small)
+    watched.expected = ("net::ERR_INTERNET_DISCONNECTED",)
+    page = watched.open("memories")
+    page.context.set_offline(True)
+    page.evaluate("location.hash = '#/activity'")
+    page.get_by_text("The server does not answer.").wait_for()
+    watched.wait_until("document.querySelectorAll('.not-loaded').length >= 2")
+    assert page.locator("[role=alert]").count() == 1
+    assert page.locator(".top .live").inner_text() == "Offline"
+    assert page.evaluate("document.querySelectorAll('.sprite symbol').length") > 20
+    page.context.set_offline(False)
+    page.get_by_role("button", name="Try again").click()
+    watched.wait_until("!document.querySelector('[role=alert], .not-loaded, .skeleton')")

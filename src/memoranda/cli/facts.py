@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from memoranda.cli.options import READ, CommandOptions, command
-from memoranda.cli.output import View, cut, hint, message, print_result, stack, table
+from memoranda.cli.output import View, cut, hint, message, print_result, safe_text, stack, table
 from memoranda.cli.recall import AsOf, KnownAt, describe_scope, link_name
-from memoranda.display import hit_notes, plural
-from memoranda.types import Hit, Related
+from memoranda.display import day_of, hit_notes, plural
+from memoranda.types import ANY, Hit, Related
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from memoranda.manager.manager import MemoryManager
     from memoranda.results.facts import Fact, FactConflict, FactValue
     from memoranda.results.maintenance import History
 
@@ -36,11 +38,10 @@ def facts(options: CommandOptions, as_of: AsOf = None, known_at: KnownAt = None)
     """Show the facts that hold now, since when they hold, and what they replaced."""
     with options.open_manager() as manager:
         found = manager.facts(as_of=as_of, known_at=known_at, **options.read_scope)
+        rows = [(fact.slot, _describe_fact(fact), fact.since.date(), fact.memory_id) for fact in found]
+        view = _values_view(manager, options, ("slot", "value", "since", "id"), rows)
         others = describe_scope(manager, options)
-    rows = [(fact.slot, _describe_fact(fact), fact.since.date(), fact.memory_id) for fact in found]
-    columns = ("slot", "value", "since", "id")
-    none = message("no facts are known here", "yellow")
-    print_result(found, options.as_json, _values_view(columns, rows) if rows else none)
+    print_result(found, options.as_json, view if rows else message("no facts are known here", "yellow"))
     hint(others, options.as_json)
 
 
@@ -48,14 +49,30 @@ def conflicts(options: CommandOptions) -> None:
     """Show where sources disagree, the most trusted one first."""
     with options.open_manager() as manager:
         found = manager.conflicts(**options.read_scope)
+        rows = [row for conflict in found for row in _conflict_rows(conflict)]
+        view = _values_view(manager, options, ("slot", "value", "said on", "id"), rows)
         others = describe_scope(manager, options)
-    rows = [row for conflict in found for row in _conflict_rows(conflict)]
-    print_result(
-        found,
-        options.as_json,
-        _values_view(("slot", "value", "said on", "id"), rows) if rows else message("nothing is disputed"),
-    )
+    print_result(found, options.as_json, view if rows else message("nothing is disputed"))
     hint(others, options.as_json)
+
+
+def _values_view(
+    manager: MemoryManager, options: CommandOptions, columns: Sequence[str], rows: Sequence[Sequence[object]]
+) -> View:
+    """Return rows that end with the id of a memory; where they may be of several users, a table for each."""
+    if not options.all_users or options.as_json:
+        return lambda: _values_table(columns, rows)
+    by_user: dict[str, list[Sequence[object]]] = defaultdict(list)
+    for row in rows:
+        by_user[manager.get(int(str(row[-1])), user=ANY).user or "of no user"].append(row)
+    return lambda: stack(
+        *(stack(safe_text(user, "bold cyan"), _values_table(columns, by_user[user])) for user in sorted(by_user)),
+        gap=True,
+    )
+
+
+def _values_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> RenderableType:
+    return table(columns, rows, wide="value", max_width=_MAX_COLUMN)
 
 
 def history(
@@ -78,10 +95,6 @@ def _parse_wanted(text: str) -> int | str:
     return int(number) if number.isascii() and number.isdigit() else text.strip()
 
 
-def _values_view(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> View:
-    return lambda: table(columns, rows, wide="value", max_width=_MAX_COLUMN)
-
-
 def _describe_fact(fact: Fact) -> str:
     """Return the value, and below it who says so if not the person, what was before, and what others say."""
     lines = [_describe_value(fact)]
@@ -89,17 +102,13 @@ def _describe_fact(fact: Fact) -> str:
         lines.append(f"said by {_said_by(fact)}")
     if len(fact.replaced) > _SHOWN:
         lines.append(f"({plural(len(fact.replaced) - _SHOWN, 'earlier value')}: see history)")
-    lines += [f"before: {cut(_describe_value(value))}{_until(value)}" for value in fact.replaced[-_SHOWN:]]
+    lines += [f"before: {cut(_describe_value(each))} (until {day_of(each.until)})" for each in fact.replaced[-_SHOWN:]]
     lines += [f"disputed by {_said_by(value)}: {cut(_describe_value(value))}" for value in fact.disputed_by]
     return "\n".join(lines)
 
 
 def _describe_value(value: Fact | FactValue) -> str:
     return value.value if value.holds else f"not {value.value}"
-
-
-def _until(value: FactValue) -> str:
-    return "" if value.until is None else f" (until {value.until.date()})"
 
 
 def _said_by(value: Fact | FactValue) -> str:
@@ -130,7 +139,7 @@ def _history_view(past: History, related: Sequence[Related]) -> RenderableType:
     content = "\n".join([current.content, *hit_notes(Hit(current, 0.0, later=past.later))])
     rows_of_versions = [*versions, (current.version, "now", content)]
     title = f"content of memory {current.id}"
-    views.append(table(("version", "until", title), rows_of_versions, wide=title))
+    views.append(table(("version", "until", title), rows_of_versions, wide=title, max_lines=None))
     if claims := [_claim_row(claim) for claim in current.notes.get("claims", ())]:
         views.append(table(("who", "what", "true from", "until"), claims, wide="what"))
     links = [

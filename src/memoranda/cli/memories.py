@@ -31,6 +31,7 @@ from memoranda.cli.recall import Limit, Offset
 from memoranda.display import plural
 from memoranda.errors import InvalidInput, NotFound
 from memoranda.results.receipts import ForgetReceipt
+from memoranda.results.texts import places
 from memoranda.types import ANY, JSON, Outcome
 
 Kind = Annotated[str | None, typer.Option("--type", "-t", help="Memory type: semantic, episodic, procedural, …")]
@@ -203,15 +204,7 @@ def _read_receipts(path: Path) -> list[ForgetReceipt]:
 
 def _print_receipt(receipt: ForgetReceipt, as_json: bool, note: str | None = None) -> None:
     columns = ("store", "status", "count", "detail")
-    rows: list[tuple[str, str, int, str]] = [
-        (store.store, store.status, store.count, store.detail) for store in receipt.stores
-    ]
-    if receipt.dry_run:  # nothing is erased yet; a place that holds nothing of it is left out
-        rows = [
-            (name, "would be erased" if status in ("erased", "pending") else status, count, detail)
-            for name, status, count, detail in rows
-            if count or detail or status not in ("erased", "pending")
-        ]
+    rows = [(each.store, status, each.count, each.detail) for each, status in places(receipt)]
     summary = f"{_count(len(receipt.ids))} {'would be erased' if receipt.dry_run else 'erased'}"
     if not receipt.dry_run:
         summary += f", receipt {receipt.id}: {'complete' if receipt.complete else 'NOT complete'}"
@@ -336,7 +329,8 @@ def show_session(options: CommandOptions, workflow: Workflow, limit: Limit = 20,
     rows = [(item.timestamp.isoformat(timespec="seconds"), item.agent_id, item.role, item.content) for item in history]
     columns = ("at", "agent", "role", "content")
     none = message(f"no open session of {workflow} has messages; `memoranda session list` shows ended ones", "yellow")
-    print_result(history, options.as_json, (lambda: table(columns, rows, wide="content")) if rows else none)
+    view = (lambda: table(columns, rows, wide="content", max_lines=None)) if rows else none
+    print_result(history, options.as_json, view)
 
 
 def clear_session(options: CommandOptions, workflow: Workflow) -> None:

@@ -48,6 +48,10 @@ View: TypeAlias = "Callable[[], RenderableType]"
 _CONTROLS: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
+MAX_LINES: Final = 4
+"""How many lines of a text are shown in a table; `show` has all of it."""
+
+
 def print_result(value: object, as_json: bool, *views: View) -> None:
     """Print the value as JSON, or print the views one below the other."""
     if as_json:
@@ -106,7 +110,12 @@ def problem_list(problems: Sequence[str]) -> View:
 
 
 def table(
-    columns: Sequence[str], rows: Iterable[Sequence[object]], *, wide: str | None = None, max_width: int | None = None
+    columns: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    *,
+    wide: str | None = None,
+    max_width: int | None = None,
+    max_lines: int | None = MAX_LINES,
 ) -> RenderableType:
     """Return a table; where the terminal is too narrow for it, the same rows as fields below each other.
 
@@ -115,10 +124,11 @@ def table(
         rows: The cells of each row.
         wide: The column that takes the remaining width; the others are never wrapped, so that an id can be copied.
         max_width: The width from which another column is wrapped all the same, at spaces.
+        max_lines: How many lines of each paragraph in the wide column are shown; None shows all.
     """
     # A tab is as wide as its position makes it: cells are measured without one.
     cells = [[safe_text(str(_cell(value)).expandtabs()) for value in row] for row in rows]
-    return FittedTable(columns, cells, wide, max_width)
+    return FittedTable(columns, cells, wide, max_width, max_lines)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -129,6 +139,7 @@ class FittedTable:
     rows: Sequence[Sequence[Text]]
     wide: str | None
     max_width: int | None
+    max_lines: int | None
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
         from rich.text import Text
@@ -136,12 +147,13 @@ class FittedTable:
         widths = [self._width(position) for position in range(len(self.columns))]
         spare = options.max_width - sum(widths) - _COLUMN_GAP * (len(widths) - 1)
         if spare >= 0:
-            yield self._make_table(widths, spare)
+            yield self._make_table(widths, spare, console)
             return
+        width = options.max_width - max(map(len, self.columns)) - _FIELD_GAP
         for number, row in enumerate(self.rows):
             if number:
                 yield Text()
-            yield fields_table(zip(self.columns, row, strict=True))
+            yield fields_table(zip(self.columns, self._cut_row(row, width, console), strict=True))
 
     def _width(self, position: int) -> int:
         """Return how many characters a column needs at least."""
@@ -156,23 +168,47 @@ class FittedTable:
     def _longest(self, position: int) -> int:
         return max([_longest_line(row[position]) for row in self.rows], default=0)
 
-    def _make_table(self, widths: Sequence[int], spare: int) -> RenderableType:
+    def _make_table(self, widths: Sequence[int], spare: int, console: Console) -> RenderableType:
         from rich.box import SIMPLE_HEAD
         from rich.table import Table
 
         result = Table(box=SIMPLE_HEAD, header_style="bold", border_style="dim", show_edge=False, pad_edge=False)
+        wide = 0
         for position, (column, width) in enumerate(zip(self.columns, widths, strict=True)):
             if column == self.wide:
-                width = max(width, min(width + spare, self._longest(position)))
+                wide = width = max(width, min(width + spare, self._longest(position)))
             # Rich narrows a column that has no width of its own, and cuts its cells.
             result.add_column(column, width=width, overflow="fold")
         for row in self.rows:
-            result.add_row(*row)
+            result.add_row(*self._cut_row(row, wide, console))
         return result
+
+    def _cut_row(self, row: Sequence[Text], width: int, console: Console) -> Iterator[Text]:
+        for column, cell in zip(self.columns, row, strict=True):
+            limited = column == self.wide and self.max_lines is not None
+            yield _cut_paragraphs(cell, width, self.max_lines or 0, console) if limited else cell
+
+
+def _cut_paragraphs(text: Text, width: int, lines: int, console: Console) -> Text:
+    """Return a text with so many lines of this width in each paragraph at most."""
+    from rich.text import Text
+
+    shown: list[Text] = []
+    for paragraph in text.split(allow_blank=True):
+        wrapped = paragraph.wrap(console, width, overflow="fold")
+        shown += wrapped[:lines]
+        if len(wrapped) > lines:
+            last = shown[-1]
+            last.rstrip()
+            last.truncate(width - 1)
+            last.append("…")
+    return Text("\n").join(shown)
 
 
 _COLUMN_GAP: Final = 3
 """Rich draws a space, a line and a space between two columns."""
+
+_FIELD_GAP: Final = 2
 
 _LEAST_WIDE: Final = 28
 """How many characters of a text fit on a line of a table at least; where they do not, there is no table."""
@@ -212,7 +248,7 @@ def fields_table(fields: Iterable[tuple[str, object]]) -> RenderableType:
     from rich.table import Table
     from rich.text import Text
 
-    grid = Table.grid(padding=(0, 2))
+    grid = Table.grid(padding=(0, _FIELD_GAP))
     grid.add_column(style="bold", no_wrap=True)
     grid.add_column(overflow="fold")
     for name, value in fields:
@@ -230,15 +266,19 @@ def memories_table(memories: Sequence[Memory], *, with_user: bool = False) -> Re
     """Return memories as a table; with the user they belong to where there may be several."""
     columns = ("id", "from", *(["user"] if with_user else []), "type", "content")
     rows = (
-        (m.id, m.valid_from.date(), *([m.user or "–"] if with_user else []), m.type.value, _describe_memory(m))
+        (m.id, m.valid_from.date(), *([_describe_user(m)] if with_user else []), m.type.value, _describe_memory(m))
         for m in memories
     )
     return table(columns, rows, wide="content", max_width=20)
 
 
+def _describe_user(memory: Memory) -> str:
+    """Return the user of a memory, on several lines where the name is long: one such name must not break the table."""
+    return "\n".join(wrap(memory.user, _MAX_USER)) if memory.user else "–"
+
+
 def _describe_memory(memory: Memory) -> str:
-    content = cut(memory.content, _MAX_CONTENT) if len(memory.content) > _MAX_CONTENT else memory.content
-    notes = list(_states_of(memory))
+    content, notes = cut(memory.content, _MAX_CONTENT), list(_states_of(memory))
     return f"{content}\n({', '.join(notes)})" if notes else content
 
 
@@ -258,6 +298,7 @@ def _states_of(memory: Memory) -> Iterator[str]:
         yield "pinned"
 
 
+_MAX_USER: Final = 20
 _MAX_CONTENT: Final = 600
 """A longer text is cut in a list; `show` has all of it."""
 

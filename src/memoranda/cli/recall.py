@@ -316,9 +316,9 @@ def _signals(why: Sequence[ArmScore]) -> RenderableType:
     total = sum(score.gain for score in why if score.gain > 0) or 1.0
     strongest = sorted(why, key=lambda score: -score.gain)
     rows = ((reason_name(each.arm), each.rank or "", *_share(each.gain / total)) for each in strongest)
-    return table(("found by", "rank", "share of the score", ""), rows)
+    return table(("found by", "rank", "share", ""), rows)
 
 
 def _share(share: float) -> tuple[str, str]:
     """Return how much a reason counted, as a number and as a bar; less than nothing speaks against the memory."""
-    return f"{share:.0%}", "█" * min(40, round(share * 30)) if share > 0 else "against it" if share < 0 else ""
+    return f"{share:.0%}", "█" * round(share * 30) if share > 0 else "against it" if share < 0 else ""

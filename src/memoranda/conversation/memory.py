@@ -60,6 +60,10 @@ class ConversationMemory:
         self._log: MessageLog = self._default_log() if log is None else log
         self._lock = threading.RLock()
 
+    def __repr__(self) -> str:
+        limit = "" if self.max_messages is None else f", max_messages={self.max_messages}"
+        return f"{type(self).__name__}({str(self.retention_policy)!r}{limit})"
+
     def _default_log(self) -> MessageLog:
         if self.retention_policy != RetentionPolicy.PERSISTENT:
             return ListLog()

@@ -10,19 +10,26 @@ from typing import Final, Literal, TypeAlias
 
 from sqlalchemy import ColumnElement, and_, case, func, literal, or_, select
 
-from memoranda.dashboard.results import ConversationPage, ConversationSummary, LoggedMessage, PastUse, Provenance
+from memoranda.dashboard.results import (
+    ConversationPage,
+    ConversationSummary,
+    LoggedMessage,
+    MemoryEvent,
+    PastUse,
+    Provenance,
+)
 from memoranda.storage.base import ReadTransaction, chunked
 from memoranda.storage.changes import no_memory
 from memoranda.storage.read import filter_conditions, find_memories, get_memories
 from memoranda.storage.rows import SELECT_MEMORY, from_micros, in_scope, memory_from_row, not_expired, scope_conditions
-from memoranda.storage.schema import memories, messages, recalls
+from memoranda.storage.schema import changes, memories, messages, recalls
 from memoranda.types import AnyUser, ArmScore, Filter, Hit, Memory, Scope, utc_now
 
 MemoryState: TypeAlias = Literal["any", "current", "archived", "superseded", "quarantined", "pinned", "expired"]
 MemoryOrder: TypeAlias = Literal["newest", "oldest"]
 SearchOrder: TypeAlias = Literal["best", "newest", "oldest"]
 OUTSIDE_RECALL: Final = frozenset({"archived", "superseded", "quarantined", "expired"})
-_M, _L, _R = memories.c, messages.c, recalls.c
+_M, _L, _R, _H = memories.c, messages.c, recalls.c, changes.c
 _NEIGHBOURS: Final = 4
 """Messages shown before and after the one that a memory came from."""
 _LISTED_USES: Final = 10
@@ -123,7 +130,14 @@ def read_provenance(tx: ReadTransaction, scope: Scope, memory_id: int) -> Proven
         raise no_memory(scope, memory_id)
     number = tx.execute(select(_M.message_seq).where(_M.id == memory_id)).scalar_one()
     source = () if number is None else tuple(_load_messages(tx, scope, _neighbours(tx, scope, number)))
-    return Provenance(source, memory.message_id, tuple(_uses(tx, scope, memory_id)))
+    return Provenance(source, memory.message_id, tuple(_uses(tx, scope, memory_id)), _events(tx, memory))
+
+
+def _events(tx: ReadTransaction, memory: Memory) -> tuple[MemoryEvent, ...]:
+    """Return what the change log says about a memory that its own row and its versions do not."""
+    own = (_H.tenant == memory.tenant, _H.user == (memory.user or ""), _H.memory_id == memory.id)
+    query = select(_H.op, _H.at).where(*own, _H.op.in_(("archive", "restore", "release"))).order_by(_H.seq)
+    return tuple(MemoryEvent(op, from_micros(at)) for op, at in tx.execute(query))
 
 
 def _neighbours(tx: ReadTransaction, scope: Scope, number: int) -> list[int]:

@@ -167,13 +167,23 @@ class PastUse:
 
 
 @dataclass(frozen=True, slots=True)
+class MemoryEvent:
+    """Something that was done to a memory, from the change log."""
+
+    op: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Provenance:
-    """Where a memory comes from and who used it."""
+    """Where a memory comes from, what was done to it, and who used it."""
 
     source: tuple[LoggedMessage, ...]
     """The message it came from, with its neighbours in the conversation; empty when it came from none."""
     message_id: str | None
     uses: tuple[PastUse, ...]
+    events: tuple[MemoryEvent, ...] = ()
+    """When it was archived, restored and released, oldest first."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,4 @@
-"""Store a long conversation, restart, and answer questions about it.
-
-The steps are imported after the check for Rich, which they need.
-"""
+"""Store a long conversation, restart, and answer questions about it."""
 
 from __future__ import annotations
 
@@ -29,7 +26,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _make_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m memoranda.demo", description=__doc__)
+    about = (
+        "Store nine months of messages of two friends in a new file, answer questions about them from another process, "
+        "and show what changed since, what was refused, and what memory does not know. It takes about half a minute, "
+        "needs no network and no language model, and leaves nothing behind unless you keep the file."
+    )
+    parser = argparse.ArgumentParser(prog="python -m memoranda.demo", description=about)
     parser.add_argument("--keep", type=Path, metavar="PATH", help="write the database to this new file and keep it")
     parser.add_argument("--ask", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--kept", action="store_true", help=argparse.SUPPRESS)
@@ -40,7 +42,7 @@ def _run(keep: Path | None, ask: Path | None, kept: bool) -> int:
     if find_spec("rich") is None:
         raise MissingExtra("The demo", "cli")
     if ask is not None:
-        from memoranda.demo.steps import answer_questions
+        from memoranda.demo.steps import answer_questions  # after the check for Rich, which it needs
 
         answer_questions(ask, kept=kept)
         return 0

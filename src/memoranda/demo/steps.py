@@ -143,8 +143,8 @@ def store_conversation(path: Path) -> None:
     with MemoryManager(db_url=to_url(path)) as manager:
         outcomes = _remember(manager, sessions, console)
         seconds = perf_counter() - started
-        secret = manager.remember(Message("user", PASSWORD, name="Nora"), user=USER)
-        order = manager.remember(ORDER, user=USER, source=WEB_PAGE)
+        secret = manager.remember(Message("user", PASSWORD, name="Nora", timestamp=ASKED_AT), user=USER)
+        order = manager.remember(ORDER, user=USER, source=WEB_PAGE, at=ASKED_AT)
     _print(console, _told(outcomes, sessions, seconds, path))
     _print(console, _refused(outcomes, secret[0], order[0]))
 
@@ -229,6 +229,9 @@ def _quoted(recall: Recall, evidence: DemoEvidence | None, label: str = "") -> I
     why = f", by {reasons(hit.why, 2)}" if not label and hit.why else ""
     speaker, day = hit.memory.speaker, _date(hit.memory.valid_from)
     yield from _fill(label, f"“{_sentence(hit.content, evidence.words)}” {speaker}, {day} (hit {rank}{why})")
+    if rank > 1:
+        # An agent reads the first hit first: what stands above the answer is not hidden.
+        yield from _fill("" if not label else "  hit 1", f"“{one_line(recall[0].content, _QUOTED)}”")
 
 
 def _sentence(text: str, words: str) -> str:

@@ -322,9 +322,8 @@ def _file_places(status: ErasureStatus, detail: str, *, index: ErasureStatus | N
 
 def _row_places(rows: ErasureRows, status: ErasureStatus) -> list[StoreReceipt]:
     places = [StoreReceipt(name, status, count) for name, count in rows.counts.items()]
-    log = StoreReceipt(
-        "change log", status, detail="it never held texts; the names of users who are gone are pseudonyms"
-    )
+    detail = "it never held texts; the names of users who are gone are pseudonyms"
+    log = StoreReceipt("change log", "erased", detail=detail)
     return [*places, StoreReceipt("search terms", status, len(rows.ids)), log]
 
 

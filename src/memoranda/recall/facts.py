@@ -372,9 +372,15 @@ def _to_fact(current: _Known, slot: Sequence[_Known], moment: datetime) -> Fact:
         trust=claim.trust,
         source=current.memory.source,
         speaker=current.memory.speaker,
-        replaced=tuple(known.to_value() for known in before),
+        replaced=tuple(_replaced(known, current) for known in before),
         disputed_by=tuple(known.to_value() for known in against),
     )
+
+
+def _replaced(known: _Known, current: _Known) -> FactValue:
+    """Return a value before the current one, with an end: the start of the current one, where nothing ended it."""
+    value = known.to_value()
+    return value if value.until is not None else replace(value, until=max(value.since, current.since))
 
 
 def _is_below(known: _Known, current: _Known) -> bool:

@@ -137,11 +137,12 @@ def reorder(hits: Sequence[Hit], sums: FloatArray, log_odds: FloatArray, share: 
     """Return the hits by their sums and a share of the model's log-odds, best first, with new scores and reasons.
 
     What counts is how far the log-odds are from their mean: they tell the hits apart, and the level of the scores stays
-    that of hits that no model read.
+    that of hits that no model read. So does their spread: without that, a model that is sure of itself would give the
+    first hits a score of 1.00 each.
     """
     gains = np.float32(share) * (log_odds - log_odds.mean())
     totals = sums + gains
-    scores = to_scores(totals).tolist()
+    scores = to_scores(_with_spread_of(sums, totals)).tolist()
     ranks = 1 + np.count_nonzero(log_odds[None, :] > log_odds[:, None], axis=1)
     probabilities = 1.0 / (1.0 + np.exp(-log_odds.astype(np.float64)))
     ordered = []
@@ -149,3 +150,12 @@ def reorder(hits: Sequence[Hit], sums: FloatArray, log_odds: FloatArray, share: 
         reason = ArmScore("reranker", int(ranks[number]), float(probabilities[number]), float(gains[number]))
         ordered.append(replace(hits[number], score=scores[number], why=(*hits[number].why, reason)))
     return ordered
+
+
+def _with_spread_of(sums: FloatArray, totals: FloatArray) -> FloatArray:
+    """Return totals with the spread of sums around their mean, where they are spread more widely."""
+    if totals.std() <= sums.std():
+        return totals
+    middle = totals.mean()
+    narrowed: FloatArray = middle + (totals - middle) * (sums.std() / totals.std())
+    return narrowed

@@ -19,23 +19,27 @@ def decision_text(decision: Any) -> str:
     return f"{decision.action}{which}{into}: {one_line(decision.content)} — {one_line(decision.reason, LONG)}"
 
 
-def store_text(store: Any) -> str:
+def store_text(store: Any, status: str | None = None) -> str:
     """Return what was erased from one place."""
     count = f" ({store.count:,})" if store.count else ""
-    return f"{store.store}: {store.status}{count}{f' — {one_line(store.detail, LONG)}' if store.detail else ''}"
+    detail = f" — {one_line(store.detail, LONG)}" if store.detail else ""
+    return f"{store.store}: {status or store.status}{count}{detail}"
+
+
+def places(receipt: Any) -> list[tuple[Any, str]]:
+    """Return each place that a receipt names and its status; in a preview, only those that hold something to erase."""
+    if not receipt.dry_run:
+        return [(each, each.status) for each in receipt.stores]
+    held = [each for each in receipt.stores if each.count or (each.detail and each.status != "erased")]
+    return [(each, "would be erased" if each.status in ("erased", "pending") else each.status) for each in held]
 
 
 def receipt_text(receipt: Any) -> str:
     """Return how many memories were erased, or would be, and a line for each place that held something of them."""
     memories = plural(len(receipt.ids), "memory", "memories")
-    if not receipt.dry_run:
-        state = "complete" if receipt.complete else "NOT complete"
-        return "\n".join(
-            [f"{memories} erased, receipt {receipt.id}: {state}", *(f"  {each}" for each in receipt.stores)]
-        )
-    held = [each for each in receipt.stores if each.count or each.detail or each.status not in ("erased", "pending")]
-    places = (store_text(each).replace(": pending", ": would be erased", 1) for each in held)
-    return "\n".join([f"{memories} would be erased", *(f"  {each}" for each in places)])
+    state = "complete" if receipt.complete else "NOT complete"
+    first = f"{memories} would be erased" if receipt.dry_run else f"{memories} erased, receipt {receipt.id}: {state}"
+    return "\n".join([first, *(f"  {store_text(*place)}" for place in places(receipt))])
 
 
 def check_text(report: Any) -> str:
@@ -71,7 +75,7 @@ def replay_text(past: Any) -> str:
 
 def fact_text(fact: Any) -> str:
     """Return a fact in one line: the slot, its value, since when, and what was before."""
-    before = ", ".join(one_line(_value(each)) for each in fact.replaced[-MANY:])
+    before = ", ".join(f"{one_line(_value(each))} until {day_of(each.until)}" for each in fact.replaced[-MANY:])
     return (
         f"{fact.slot}: {one_line(_value(fact))} (since {day_of(fact.since)}{f'; before: {before}' if before else ''})"
     )
@@ -79,7 +83,8 @@ def fact_text(fact: Any) -> str:
 
 def fact_value_text(value: Any) -> str:
     """Return a value of a slot in one line, with when it held."""
-    return f"{one_line(_value(value))} ({day_of(value.since)} – {day_of(value.until) or 'now'}, #{value.memory_id})"
+    held = f"{day_of(value.since)} – {day_of(value.until)}" if value.until else f"since {day_of(value.since)}"
+    return f"{one_line(_value(value))} ({held}, #{value.memory_id})"
 
 
 def conflict_text(conflict: Any) -> str:

@@ -142,7 +142,7 @@ def test_why_explains_hits_and_misses(memoranda: Memoranda) -> None:
     assert {each["arm"] for each in explained["hit"]["why"]} >= {"lexical", "dense"}
     assert "its words" in memoranda("why", "green tea", str(tea), "-u", "ann").stdout
     reason = memoranda.json("why", "green tea", str(oslo), "-u", "ann", "-n", "1")
-    assert "share of the score" in memoranda("why", "green tea in Oslo", str(oslo), "-u", "ann", "-n", "1").stdout
+    assert "its meaning" in memoranda("why", "green tea in Oslo", str(oslo), "-u", "ann", "-n", "1").stdout
     assert (reason["id"], reason["rank"]) == (oslo, 2)
     assert "no memory 99" in memoranda("why", "green tea", "99", "-u", "ann").stdout
 

@@ -27,7 +27,7 @@ from typer.main import get_command
 from memoranda import MemoryManager
 from memoranda.cli.app import SECTIONS, app
 from memoranda.cli.options import parse_end, parse_start
-from memoranda.cli.output import table
+from memoranda.cli.output import MAX_LINES, table
 from memoranda.server.keys import open_keys
 from memoranda.testing.fakes import HashEmbedder
 from tests.unit.cli.conftest import Memoranda
@@ -57,6 +57,7 @@ COMMANDS: dict[str, list[str]] = {
     "users": ["users"],
     "show": ["show", "1", "-u", "ana"],
     "facts": ["facts", "-u", "ana"],
+    "facts-all-users": ["facts", "--all-users"],
     "conflicts": ["conflicts", "-u", "ana"],
     "history": ["history", "1", "-u", "ana"],
     "history-slot": ["history", "ana/city", "-u", "ana"],
@@ -247,13 +248,25 @@ def test_table_cuts_no_cell_at_any_width(seed: int) -> None:
     rows = [[_random_cell(random) for _ in columns] for _ in range(random.randint(1, 4))]
     wide, max_width, width = random.choice([None, *columns]), random.choice([None, 20]), random.randint(48, 160)
     console = Console(width=width, file=StringIO())
-    console.print(table(columns, rows, wide=wide, max_width=max_width))
+    console.print(table(columns, rows, wide=wide, max_width=max_width, max_lines=None))
     written = console.file.getvalue()  # type: ignore[attr-defined]
     assert max(map(cell_len, written.splitlines())) <= width
     assert "…" not in written
     shown = Counter(written.split())
     expected = Counter(word for row in rows for cell in row for word in cell.split())
     assert not expected - shown
+
+
+@pytest.mark.parametrize("width", [20, 80, 120])
+def test_long_text_takes_a_few_lines_of_a_table_and_keeps_what_stands_below_it(width: int) -> None:
+    console = Console(width=width, file=StringIO())
+    texts = ["word " * 4_000, "W" * 10_000, "\U0001f600" * 500, "short"]
+    console.print(table(["id", "content"], [[n, f"{text}\n(pinned)"] for n, text in enumerate(texts)], wide="content"))
+    lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    assert max(map(cell_len, lines)) <= width
+    assert sum("…" in line for line in lines) == 3
+    assert sum("(pinned)" in line for line in lines) == 4
+    assert len(lines) <= 4 * (MAX_LINES + 3)
 
 
 def test_table_is_a_table_where_its_columns_just_fit() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from memoranda import InvalidInput, MemoryManager, NotFound
+from memoranda import InvalidInput, MemoryManager, Message, NotFound
 from memoranda.testing.fakes import HashEmbedder
 from tests.fake_clock import FakeClock
 
@@ -107,6 +107,12 @@ class TestConflicts:
         assert [(value.value, value.trust) for value in conflict.values] == [("Ghent", "user"), ("Lyon", "document")]
         [fact] = manager.facts(user="ana")
         assert (fact.value, [value.value for value in fact.disputed_by]) == ("Ghent", ["Lyon"])
+
+    def test_every_replaced_value_has_an_end(self, manager: MemoryManager) -> None:
+        manager.remember(Message("user", "I work at Siemens.", name="Ana"), user="ana", agent="one")
+        manager.remember("Ana works at Bayer.", user="ana", agent="two")
+        replaced = [value for fact in manager.facts(user="ana") for value in fact.replaced]
+        assert all(value.until is not None and value.since <= value.until for value in replaced)
 
     def test_value_that_was_replaced_is_disputed_no_longer(self, manager: MemoryManager) -> None:
         say_as(manager, "Ana", "My favourite colour is blue.")

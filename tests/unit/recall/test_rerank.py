@@ -91,6 +91,17 @@ def test_reading_hits_with_the_question_keeps_the_mean_of_their_sums(memory: Mem
     assert gains == pytest.approx([0.4, -0.4])
 
 
+def test_scores_are_spread_no_more_widely_by_a_model_that_is_sure_of_itself(memory: MemoryManager) -> None:
+    _talk(memory)
+    hits = _hits(memory)[:4]
+    sums = np.array([6.0, 5.0, 4.0, 3.0], dtype=np.float32)
+    sure = reorder(hits[: len(sums)], sums[: len(hits)], np.array([9.0, 8.0, -9.0, -9.5], np.float32)[: len(hits)], 0.6)
+    scores = [hit.score for hit in sure]
+    assert scores == sorted(scores, reverse=True)
+    assert len({round(score, 2) for score in scores}) == len(scores)
+    assert scores[0] < 0.95
+
+
 def test_order_of_a_list_is_kept_where_the_model_tells_no_difference(
     memory: MemoryManager, encoder: FakeEncoder, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -33,7 +33,7 @@ def sign_in(server: InProcessServer, key: str) -> str:
 
 def test_page_and_files_need_no_key_and_have_a_strict_policy(server: InProcessServer) -> None:
     server.key()
-    for path in ("/", "/ui/static/app.js", "/ui/static/app.css", "/ui/static/icons.svg", "/ui/static/pages/ask.js"):
+    for path in ("/", "/ui/static/app.js", "/ui/static/app.css", "/ui/static/icon.svg", "/ui/static/pages/ask.js"):
         answer = server.http.get(path)
         assert answer.status_code == 200, path
         policy = answer.headers["content-security-policy"]

@@ -10,6 +10,7 @@ export class ApiError extends Error {
 }
 
 const MAX_TRIES = 12;
+export const UNREACHABLE = "The server does not answer. Is it still running, and is this machine connected?";
 
 /** Fetches; a key that has sent too many requests waits as long as the server says, and asks again: nothing was done. */
 async function fetchPatiently(path, request) {
@@ -17,9 +18,11 @@ async function fetchPatiently(path, request) {
     let response;
     try {
       response = await fetch(path, request);
+      window.dispatchEvent(new CustomEvent("reachable", { detail: true }));
     } catch (error) {
       if (error.name === "AbortError") throw error;
-      throw new ApiError(0, "The server does not answer. Is it still running?");
+      window.dispatchEvent(new CustomEvent("reachable", { detail: false }));
+      throw new ApiError(0, UNREACHABLE);
     }
     if (response.status !== 429 || tried === MAX_TRIES) return response;
     // The requests of a page would come at once again: each waits a little differently.
@@ -50,7 +53,8 @@ async function send(method, path, body, signal) {
 }
 
 function describe(response, data) {
-  const said = (data && data.detail) || `The server answered ${response.status}.`;
+  const detail = (data && data.detail) || `The server answered ${response.status}.`;
+  const said = detail[0].toUpperCase() + detail.slice(1);
   // The server tells everybody what is wrong, but only an admin where: that is in its health.
   const unfit = response.status >= 500 && data && String(data.type).endsWith(":Incompatible");
   return unfit ? `${said}. The overview says to an admin what to do about it; so does memoranda doctor.` : said;

@@ -18,7 +18,7 @@ import {
   focusNextPage,
   NameSomebody,
 } from "./ui.js";
-import { loadSession, signOut, getScope, setScope, get, eventsPath, noteInAddress } from "./api.js";
+import { loadSession, signOut, getScope, setScope, get, eventsPath, noteInAddress, UNREACHABLE } from "./api.js";
 import { Login } from "./pages/login.js";
 import { OverviewPage } from "./pages/overview.js";
 import { MemoriesPage } from "./pages/memories.js";
@@ -31,7 +31,7 @@ import { ActivityPage } from "./pages/activity.js";
 import { UpkeepPage } from "./pages/upkeep.js";
 
 const PAGES = [
-  ["overview", "Overview", "overview"],
+  ["overview", "Overview", "overview", "Home"],
   ["memories", "Memories", "memory"],
   ["people", "People", "people"],
   ["ask", "Ask", "ask"],
@@ -219,6 +219,26 @@ function useShortcuts(showKeys) {
   }, []);
 }
 
+/** Whether the last request was answered; a browser that is offline says so by itself. */
+function useReachable() {
+  const [reachable, setReachable] = useState(true);
+  useEffect(() => {
+    const told = (event) => setReachable(event.detail);
+    const lost = () => setReachable(false);
+    addEventListener("reachable", told);
+    addEventListener("offline", lost);
+    return () => {
+      removeEventListener("reachable", told);
+      removeEventListener("offline", lost);
+    };
+  }, []);
+  return reachable;
+}
+
+const Unreachable = ({ retry }) => html`<div class="page above-page"><div class="notice bad" role="alert">
+  <${Icon} name="warning" /><div><strong>${UNREACHABLE}</strong>
+  <p><button class="button small" onClick=${retry}>Try again</button></p></div></div></div>`;
+
 const AGAIN = 5000;
 
 /** Counts up when the server says that something changed. */
@@ -260,6 +280,8 @@ function App() {
   const [address, setAddress] = useState(readAddress());
   const [scopeRound, setScopeRound] = useState(0);
   const [keysShown, showKeys] = useState(false);
+  const [tries, setTries] = useState(0);
+  const reachable = useReachable();
   const load = () => {
     setFailure(null);
     loadSession().then(setSession, setFailure);
@@ -292,19 +314,22 @@ function App() {
   }, [address, scopeRound, session]);
   useShortcuts(showKeys);
   const live = useLive(Boolean(session && session.signed_in), scopeRound);
-  if (failure) return html`<main id="main" class="centre"><${Failure} error=${failure} retry=${load} /></main>`;
+  if (failure)
+    return html`<main id="main" class="centre">
+      ${failure.status === 0 ? html`<${Unreachable} retry=${load} />` : html`<${Failure} error=${failure} retry=${load} />`}</main>`;
   if (!session) return html`<p class="starting">Memoranda is starting…</p>`;
   if (!session.signed_in) return html`<${Login} ended=${session.ended} onSignedIn=${setSession} />`;
   const leave = async () => {
     await signOut();
     setSession({ signed_in: false, scopes: [] });
   };
+  const connected = live.connected && reachable;
   const nobody = !session.scopes.includes("admin") && !getScope().user && NEEDS_USER.includes(address.page) && !address.id;
   return html`<${Session.Provider} value=${session}><div class="shell"><${Nav} page=${address.page} />
     <div class="column"><header class="top">
       <${ScopeChooser} session=${session} round=${scopeRound} /><span class="grow"></span>
-      <span class=${`live ${live.connected ? "on" : ""}`} title=${live.connected ? "Changes appear as they happen" : "Not connected"}>
-        <span class="dot"></span><span>${live.connected ? "Live" : "Offline"}</span></span>
+      <span class=${`live ${connected ? "on" : ""}`} title=${connected ? "Changes appear as they happen" : "Not connected"}>
+        <span class="dot"></span><span>${connected ? "Live" : "Offline"}</span></span>
       <span class="muted tenant" title="The tenant of your key" dir="auto">
         ${clip(session.tenant, 24)}${!session.scopes.includes("write") ? " · read only" : ""}</span>
       <button class="button ghost" aria-label="Keyboard shortcuts" title="Keyboard (?)" onClick=${() => showKeys(true)}>?</button>
@@ -313,7 +338,8 @@ function App() {
         <${Icon} name="out" /></button>`}</header>
     <main id="main" tabindex="-1">
       ${nobody && html`<div class="page above-page"><${NameSomebody} /></div>`}
-      <${Guarded} key=${`${address.hash}/${scopeRound}`}>${choosePage(address, live)}<//></main></div>
+      ${!reachable && html`<${Unreachable} retry=${() => setTries(tries + 1)} />`}
+      <${Guarded} key=${`${address.hash}/${scopeRound}/${tries}`}>${choosePage(address, live)}<//></main></div>
     <${Toasts} />${keysShown && html`<${Dialog} title="Keyboard" onClose=${() => showKeys(false)}><dl class="keys">
       ${ALL_KEYS.map(([key, does]) => html`<dt><kbd>${key}</kbd></dt><dd>${does}</dd>`)}</dl><//>`}</div><//>`;
 }

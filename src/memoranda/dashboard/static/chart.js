@@ -66,7 +66,7 @@ export function Chart({ title, days, series, format = (value) => String(value) }
     <figcaption class="legend">${series.map((one) => html`<span><i class=${`swatch ${one.colour.slice(2)}`}></i>
       ${one.label}</span>`)}
     <details><summary>Table</summary><div class="scroll" tabindex="0" role="region" aria-label=${title}><table><thead>
-      <tr><th scope="col">Day</th>${series.map((one) => html`<th scope="col">${one.label}</th>`)}</tr></thead>
-    <tbody>${days.map((day, n) => html`<tr><th scope="row">${day}</th>${series.map((one) => html`<td>
+      <tr><th scope="col">Day</th>${series.map((one) => html`<th scope="col" class="num">${one.label}</th>`)}</tr></thead>
+    <tbody>${days.map((day, n) => html`<tr><th scope="row">${day}</th>${series.map((one) => html`<td class="num">
       ${format(one.values[n])}</td>`)}</tr>`).reverse()}</tbody></table></div></details></figcaption></figure>`;
 }

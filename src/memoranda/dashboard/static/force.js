@@ -1,7 +1,57 @@
 // Draws a force-directed graph on a canvas: d3-force moves the nodes, everything else is here.
 const LABEL_HEIGHT = 15;
 const MAX_LETTERS = 28;
+const LETTER_WIDTH = 6.5;
 const HIT_DISTANCE = 14;
+
+const SPACING = 15;
+
+/** Returns the nodes that hang together, the largest group first, each in an order in which linked nodes are near. */
+function findGroups(nodes, links) {
+  const near = new Map(nodes.map((node) => [node.id, []]));
+  for (const { source, target } of links) {
+    near.get(source).push(target);
+    near.get(target).push(source);
+  }
+  const byId = new Map(nodes.map((node) => [node.id, node]));
+  const seen = new Set();
+  const groups = [];
+  // From the ends of a chain on; every node is reached from one or the other.
+  for (const start of [...nodes].sort((a, b) => a.degree - b.degree)) {
+    const group = [];
+    const open = [start.id];
+    while (open.length) {
+      const id = open.pop();
+      if (seen.has(id)) continue;
+      seen.add(id);
+      group.push(byId.get(id));
+      open.push(...near.get(id));
+    }
+    if (group.length) groups.push(group);
+  }
+  return groups.sort((a, b) => b.length - a.length);
+}
+
+/** Gives each group of a large graph a place of its own, in rows, so that none is drawn over another. */
+function placeApart(nodes, links) {
+  const groups = findGroups(nodes, links).map((group) => ({ group, radius: SPACING * (1 + 0.8 * Math.sqrt(group.length)) }));
+  const area = groups.reduce((sum, { radius }) => sum + 4 * radius * radius, 0);
+  const width = Math.max(2 * groups[0].radius, 1.2 * Math.sqrt(area));
+  let [x, y, height] = [0, 0, 0];
+  for (const { group, radius } of groups) {
+    if (x > 0 && x + 2 * radius > width) [x, y, height] = [0, y + height, 0];
+    height = Math.max(height, 2 * radius);
+    const home = { x: x + radius, y: y + radius, radius };
+    if (group.length > 2) group.reduce((a, b) => (b.degree > a.degree ? b : a)).leads = true;
+    group.forEach((node, n) => {
+      // Along a spiral, so that a chain begins unknotted and little has to move.
+      const turn = 2 * Math.sqrt(Math.PI * n);
+      const far = (SPACING * 0.8 * turn) / (2 * Math.PI);
+      Object.assign(node, { home, x: home.x + far * Math.cos(turn), y: home.y + far * Math.sin(turn) });
+    });
+    x += 2 * radius;
+  }
+}
 
 export function drawGraph(canvas, graph, d3, colours, onChoose) {
   const context = canvas.getContext("2d");
@@ -16,6 +66,7 @@ export function drawGraph(canvas, graph, d3, colours, onChoose) {
   let labels = [];
   const links = graph.links.map((link) => ({ ...link }));
   const byId = new Map(graph.nodes.map((node) => [node.id, node]));
+  if (large) placeApart(graph.nodes, links);
   const simulation = d3
     .forceSimulation(graph.nodes)
     .force(
@@ -24,18 +75,18 @@ export function drawGraph(canvas, graph, d3, colours, onChoose) {
         .forceManyBody()
         .strength(large ? -18 : -60)
         .theta(large ? 1.2 : 0.9)
-        .distanceMax(large ? 250 : 500),
+        .distanceMax(large ? 60 : 500),
     )
     .force(
       "link",
       d3
         .forceLink(links)
         .id((node) => node.id)
-        .distance(large ? 22 : 42)
+        .distance(large ? SPACING : 42)
         .strength((link) => 0.25 + 0.4 * link.strength),
     )
-    .force("x", d3.forceX().strength(0.05))
-    .force("y", d3.forceY().strength(0.06))
+    .force("x", d3.forceX((node) => node.home?.x || 0).strength(large ? 0.08 : 0.05))
+    .force("y", d3.forceY((node) => node.home?.y || 0).strength(large ? 0.08 : 0.06))
     .alphaDecay(large ? 0.05 : 0.03)
     .on("tick", () => {
       if (!moved) fit();
@@ -43,7 +94,7 @@ export function drawGraph(canvas, graph, d3, colours, onChoose) {
     });
   graph.links.splice(0, graph.links.length, ...links);
 
-  const radius = (node) => 2.5 + Math.min(9, Math.sqrt(node.degree) * 1.6 + node.weight * 2);
+  const radius = (node) => (large ? 0.5 : 1) * (2.5 + Math.min(9, Math.sqrt(node.degree) * 1.6 + node.weight * 2));
   const colour = (node) => colours.kinds[node.kind] || colours.kinds.other;
   const visible = (node) => !matches || matches.has(node.id);
 
@@ -118,7 +169,7 @@ export function drawGraph(canvas, graph, d3, colours, onChoose) {
     context.strokeStyle = colours.halo;
     context.fillStyle = colours.text;
     const first = [pointed, chosen].filter(Boolean);
-    const others = graph.nodes.filter((node) => visible(node) && (matches || !node.memory || view.scale > 1.6));
+    const others = graph.nodes.filter((node) => visible(node) && (matches || !node.memory || node.leads || view.scale > 1.6));
     const taken = [];
     for (const node of new Set([...first, ...others])) {
       const at = byId.get(node.id);
@@ -133,10 +184,15 @@ export function drawGraph(canvas, graph, d3, colours, onChoose) {
 
   /** The place of a label on the canvas: above its node, inside the frame, on no other label; null without room. */
   function findRoom(node, must, taken) {
-    const y = size.height / 2 + view.y + view.scale * (node.y - radius(node)) - 4;
-    const middle = size.width / 2 + view.x + view.scale * node.x;
+    // The label of a group stands above it, that of a node above the node.
+    const group = node.leads && !must && !matches && view.scale < 1.6 ? node.home : null;
+    const top = group ? group.y - group.radius : node.y - radius(node);
+    const y = size.height / 2 + view.y + view.scale * top - 4;
+    const middle = size.width / 2 + view.x + view.scale * (group || node).x;
     if (middle < 0 || middle > size.width || y < 0 || y > size.height) return null;
-    const letters = must ? 3 * MAX_LETTERS : MAX_LETTERS;
+    const fitting = group ? Math.floor((2 * group.radius * view.scale - 8) / LETTER_WIDTH) : MAX_LETTERS;
+    const letters = must ? 3 * MAX_LETTERS : Math.min(MAX_LETTERS, fitting);
+    if (letters < 6) return null;
     const text = node.label.length > letters ? `${node.label.slice(0, letters - 1)}…` : node.label;
     const half = context.measureText(text).width / 2 + 3;
     const x = Math.max(half, Math.min(size.width - half, middle));

@@ -18,7 +18,7 @@ export const Session = createContext({ scopes: [] });
 export const useCan = (name) => useContext(Session).scopes.includes(name);
 
 export const Icon = ({ name }) =>
-  html`<svg class="icon" aria-hidden="true" focusable="false"><use href=${`/ui/static/icons.svg#${name}`} /></svg>`;
+  html`<svg class="icon" aria-hidden="true" focusable="false"><use href=${`#icon-${name}`} /></svg>`;
 
 /** Loads when the dependencies change; a newer load makes an older answer void. */
 export function useLoad(load, dependencies) {
@@ -51,7 +51,8 @@ export const Skeleton = ({ lines = 4 }) => html`
   <div class="skeleton" role="status" aria-label="Loading">
     ${Array.from({ length: lines }, (_, n) => html`<span class=${`w${n % 4}`}></span>`)}</div>`;
 
-export const Failure = ({ error, retry }) => html`
+/** What could not be loaded because nothing answers is said once, at the top of the page: see `Unreachable`. */
+export const Failure = ({ error, retry }) => error.status === 0 ? html`<p class="muted not-loaded">Not loaded.</p>` : html`
   <div class="notice bad" role="alert"><${Icon} name="warning" /><div><strong>This did not work.</strong>
     <p dir="auto">${error.message}</p>
   ${retry && html`<button class="button small" onClick=${retry}>Try again</button>`}</div></div>`;
@@ -82,11 +83,11 @@ export const focusNextPage = (toHeading = true) => {
   hasMoved = toHeading;
 };
 
-export const Page = ({ title, lead, actions, children }) => {
+export const Page = ({ title, tab = title, lead, actions, children }) => {
   const heading = useRef(null);
   useEffect(() => {
-    document.title = `${title} · Memoranda`;
-  }, [title]);
+    document.title = `${tab} · Memoranda`;
+  }, [tab]);
   useEffect(() => {
     if (hasMoved) heading.current.focus({ preventScroll: true });
     hasMoved = false;
@@ -97,8 +98,8 @@ export const Page = ({ title, lead, actions, children }) => {
 };
 
 /** Where an address leads to nothing. */
-export const Missing = ({ title, text, back = "overview" }) => html`<${Page} title=${title} lead=${text}>
-  <p><a class="button" href=${`#/${back}`}><${Icon} name="back" />${back === "memories" ? "All memories" : "Overview"}
+export const Missing = ({ title, text, back = "overview", children }) => html`<${Page} title=${title} lead=${text}>
+  <p class="actions">${children}<a class="button" href=${`#/${back}`}><${Icon} name="back" />${back === "memories" ? "All memories" : "Overview"}
     </a></p><//>`;
 
 export const Card = ({ title, aside, children, cls = "" }) => html`
@@ -208,7 +209,9 @@ export function Dialog({ title, children, onClose, actions }) {
     const [opened, before] = [ref.current, document.activeElement];
     if (!opened.open) opened.showModal();
     opened.querySelector(".dialog-body :is(textarea, input, select)")?.focus();
+    addEventListener("hashchange", onClose); // it belongs to the page that it was opened on
     return () => {
+      removeEventListener("hashchange", onClose);
       opened.close(); // nothing outside an open dialog takes the focus
       if (before?.isConnected && before !== document.body) before.focus();
       else document.querySelector("main h1")?.focus({ preventScroll: true });
@@ -244,7 +247,7 @@ export function Toasts() {
         drop(one);
         one.undo();
       }}><${Icon} name="undo" />Undo</button>`
-    }</div>`,
+    }<button class="button ghost small" aria-label="Dismiss" onClick=${() => drop(one)}><${Icon} name="close" /></button></div>`,
   )}</div>`;
 }
 

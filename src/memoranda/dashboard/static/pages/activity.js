@@ -28,7 +28,7 @@ function Sessions({ live: { round, connected } }) {
   const ended = useLoad(() => get("/v1/sessions", { limit: 20 }), [round]);
   return html`<div class="grid two"><${Card} title="Open sessions" aside=${html`<span class=${`live ${connected ? "on" : ""}`}>
     <span class="dot"></span><span>${connected ? "live" : "offline"}</span></span>`}><${Loaded} of=${open} lines=${3}>
-    ${(data) => (data.length ? html`<${SessionList} sessions=${data} />` : html`<p class="muted">${admin ? "No session is open on this server." : "Open sessions are listed to a key with the admin scope."}</p>`)}
+    ${(data) => (data.length ? html`<${SessionList} sessions=${data} />` : html`<p class="muted">${admin ? html`No session is open on this server. A program that uses the library keeps its open sessions to itself, unless it shares Redis with this server; here they are listed when they end.` : "Open sessions are listed to a key with the admin scope."}</p>`)}
     <//><//>
     <${Card} title="Ended sessions"><${Loaded} of=${ended} lines=${3}>
       ${(data) => (data.length ? html`<${SessionList} sessions=${data} />` : html`<p class="muted">No session has ended yet.</p>`)}
@@ -93,12 +93,12 @@ function Executions({ round }) {
     <${Loaded} of=${page} lines=${5}>${(data) =>
       data.records.length
         ? html`<div class="scroll" tabindex="0" role="region" aria-label="Executions"><table><thead><tr>
-          <th scope="col">#</th><th scope="col">Agent</th><th scope="col">Status</th><th scope="col">Took</th>
+          <th scope="col" class="num">#</th><th scope="col">Agent</th><th scope="col">Status</th><th scope="col" class="num">Took</th>
           <th scope="col">Workflow</th><th scope="col">When</th><th scope="col">Record</th></tr></thead><tbody>
           ${data.records.map(
             (one) => html`
-      <tr key=${one.id}><td class="mono">${one.number}</td><th scope="row" dir="auto">${clip(one.agent_id, 40)}</th>
-        <td><${Badge} tone=${toneOf(one.status)}>${clip(one.status || "unknown", 30)}<//></td><td class="mono">
+      <tr key=${one.id}><td class="num">${number(one.number)}</td><th scope="row" dir="auto">${clip(one.agent_id, 40)}</th>
+        <td><${Badge} tone=${toneOf(one.status)}>${clip(one.status || "unknown", 30)}<//></td><td class="num">
         ${duration(one.duration_ms)}</td><td dir="auto">${clip(one.workflow_id, 40) || "–"}</td><td>
         <${Time} at=${one.recorded_at} /></td>
       <td><details><summary>show</summary><pre class="json" dir="auto">

@@ -84,11 +84,11 @@ function View({ data, text, hidden, setHidden, chosen, setChosen }) {
     <div class="stack">${chosen && html`<${Chosen} node=${chosen} shown=${shown} onChoose=${setChosen} />`}
       <${Card} title="As a table" aside=${plural(matches.length, "node")}>
       <div class="scroll tall" tabindex="0" role="region" aria-label="The graph as a table"><table><thead><tr>
-      <th scope="col">Memory or name</th><th scope="col">Kind</th><th scope="col">Links</th></tr></thead>
+      <th scope="col">Memory or name</th><th scope="col">Kind</th><th scope="col" class="num">Links</th></tr></thead>
       <tbody>${matches.slice(0, TABLE_ROWS).map((node) => html`<tr><td>
         ${node.memory ? html`<a href=${`#/memories/${node.memory}`} dir="auto" onFocus=${() => setPointed(node)} onBlur=${() => setPointed(null)}>${clip(node.label, 90)}
         </a>` : html`<a href=${`#/memories?q=${encodeURIComponent(node.label)}`} dir="auto" onFocus=${() => setPointed(node)} onBlur=${() => setPointed(null)}><b>${clip(node.label, 60)}</b></a>`}</td><td class="short">
-        ${node.memory ? typeName(node.kind) : "name"}</td><td>${node.degree}</td></tr>`)}</tbody></table></div>
+        ${node.memory ? typeName(node.kind) : "name"}</td><td class="num">${number(node.degree)}</td></tr>`)}</tbody></table></div>
       ${matches.length > TABLE_ROWS && html`<p class="muted small">The ${TABLE_ROWS} with the most links; search for others.</p>`}
         <//></div></div>`;
 }

@@ -27,13 +27,22 @@ import {
   Signals,
   typeName,
 } from "../ui.js";
-import { getScoped, post, postScoped, patch, getScope } from "../api.js";
+import { getScoped, post, postScoped, patch, getScope, setScope } from "../api.js";
 
 export function MemoryPage({ id }) {
   const memory = useLoad(() => getScoped(`/v1/memories/${id}`), [id]);
   if (memory.error && [404, 422].includes(memory.error.status))
-    return html`<${Missing} title=${`No memory ${id}`} text="It was forgotten, or it is not one of the memories that are shown: see whose they are at the top." back="memories" />`;
+    return html`<${MissingMemory} id=${id} />`;
   return html`<${Loaded} of=${memory}>${(data) => html`<${Details} memory=${data} reload=${memory.reload} />`}<//>`;
+}
+
+function MissingMemory({ id }) {
+  const { user } = getScope();
+  const everybody = useCan("admin") && user;
+  const text = user ? `It was forgotten, or it is not one of ${clip(user, 40)}’s, whose memories are shown.` : "It was forgotten, or it never existed.";
+  return html`<${Missing} title=${`No memory ${id}`} text=${text} back="memories">
+    ${everybody && html`<button class="button primary" onClick=${() => setScope({ all_users: true })}>
+      <${Icon} name="people" />Look among everybody’s</button>`}<//>`;
 }
 
 function Details({ memory, reload }) {
@@ -42,12 +51,15 @@ function Details({ memory, reload }) {
     () => getScoped(`${path}/history`),
     [memory.id, memory.version, memory.archived_at, memory.quarantined_at],
   );
-  const origin = useLoad(() => getScoped(`/ui/memories/${memory.id}/provenance`), [memory.id]);
+  const origin = useLoad(
+    () => getScoped(`/ui/memories/${memory.id}/provenance`),
+    [memory.id, memory.archived_at, memory.quarantined_at],
+  );
   const related = useLoad(() => {
     const { session, ...scope } = getScope();
     return getScoped(`${path}/related`, { ...scope, depth: 1 });
   }, [memory.id]);
-  return html`<${Page} title=${`Memory ${memory.id}`} lead=${html`<a href="#/memories">
+  return html`<${Page} title=${`Memory ${memory.id}`} tab=${label(memory.content, 60)} lead=${html`<a href="#/memories">
     <${Icon} name="back" /> All memories</a>`} actions=${html`<${Actions} memory=${memory} reload=${reload} />`}>
     ${memory.quarantined_at && html`<div class="notice warn"><${Icon} name="shield" /><div>
       <strong>In quarantine since <${Time} at=${memory.quarantined_at} />.</strong>
@@ -57,7 +69,7 @@ function Details({ memory, reload }) {
       ${memory.content}</p><${MemoryBadges} memory=${memory} /><//>
       <${Card} title="Where it comes from"><${Loaded} of=${origin}>
         ${(data) => html`<${Source} data=${data} memory=${memory} />`}<//><//>
-      <${Card} title="History"><${Loaded} of=${history}>${(data) => html`<${History} data=${data} />`}<//><//></div>
+      <${Card} title="History"><${Loaded} of=${history}>${(data) => html`<${History} data=${data} events=${origin.data?.events || []} />`}<//><//></div>
     <div class="stack"><${Card} title="About it"><${Facts} memory=${memory} /><//>
       <${Card} title="Linked memories" aside=${html`<a href=${`#/graph?around=${memory.id}`}>Graph</a>`}>
         <${Loaded} of=${related} lines=${2}>${(data) => html`<${Related} data=${data} memory=${memory} />`}<//><//>
@@ -190,7 +202,7 @@ export function ForgetDialog({ selection, scope = getScope(), what, onClose, onD
     ) => html`<p>This erases <b>${plural(receipt.ids.length, "memory", "memories")}
       </b> and everything derived from ${receipt.ids.length === 1 ? "it" : "them"}. It cannot be undone; a signed receipt stays.</p>
       <table><thead><tr><th scope="col">Place</th><th scope="col">To erase there</th></tr></thead><tbody>
-        ${receipt.stores.filter((store) => store.count || store.detail).map((store) => html`<tr><th scope="row">${store.store}</th><td>${describeStore(store)}</td>
+        ${receipt.stores.filter((store) => store.count || (store.detail && store.status !== "erased")).map((store) => html`<tr><th scope="row">${store.store}</th><td>${describeStore(store)}</td>
         </tr>`)}</tbody></table>
       ${receipt.recalls.length > 0 && html`<p class="muted small">
         ${plural(receipt.recalls.length, "past recall")} returned it.</p>`}`}<//><//>`;
@@ -250,41 +262,40 @@ export const Message = ({
       : html`<p dir="auto">${clip(message.content || "", 4000)}</p>`
   }${children}</li>`;
 
-function History({ data }) {
-  const entries = [
-    ...data.versions.map((one) => ({
-      at: one.changed_at,
-      text: html`<span class="muted">Version ${one.version}, until then:</span> <span dir="auto">
-        ${clip(one.content, 500)}</span>`,
-    })),
-  ];
+const DONE = { archive: "Archived", restore: "Restored to recall", release: "Released from quarantine" };
+const MADE = {
+  merged: ["Takes the place of", "Merged into"],
+  consolidated: ["Made, to say the same once, from", "Said once, together with others, in"],
+  summary: ["Made as a summary of", "Summed up in"],
+  reflection: ["Concluded from", "Used for the conclusion in"],
+};
+const FIELDS = [["content", "text"], ["type", "type"], ["importance", "importance"], ["source", "source"], ["metadata", "metadata"]];
+
+/** What the next version of a memory changed; nothing where only its state did, which has an entry of its own. */
+const changedIn = (version, next) =>
+  FIELDS.filter(([name]) => JSON.stringify(version[name]) !== JSON.stringify(next[name])).map(([, word]) => word);
+
+function History({ data: { memory, ...data }, events }) {
+  const link = (id, text = `memory ${id}`) => html`<a href=${`#/memories/${id}`} dir="auto">${text}</a>`;
+  const entries = [{ at: memory.recorded_at, text: "Stored" }];
+  const add = (at, text) => at && entries.push({ at, text });
+  data.versions.forEach((one, n) => {
+    const changed = changedIn(one, data.versions[n + 1] || memory);
+    if (!changed.length) return;
+    const before = changed[0] === "text" ? html`: it was <q dir="auto">${clip(one.content, 500)}</q>` : "";
+    add(one.changed_at, html`Changed its ${changed.join(", ")}${before}`);
+  });
+  // What was made of others to say the same once comes and goes with them.
+  if (!data.sources.some((one) => one.kind === "consolidated"))
+    for (const event of events) add(event.at, DONE[event.op]);
+  add(memory.quarantined_at, "Put in quarantine");
   if (data.superseded_by)
-    entries.push({
-      at: data.memory.superseded_at || data.memory.valid_to,
-      text: html`Replaced by <a href=${`#/memories/${data.superseded_by.id}`} dir="auto">
-        ${label(data.superseded_by.content, 300)}</a>`,
-    });
-  for (const id of data.supersedes)
-    entries.push({
-      at: data.memory.valid_from,
-      text: html`It replaced <a href=${`#/memories/${id}`}>memory ${id}</a>`,
-    });
-  for (const one of data.sources)
-    entries.push({
-      at: data.memory.recorded_at,
-      text: html`${one.kind} from <a href=${`#/memories/${one.source_id}`}>memory ${one.source_id}</a>`,
-    });
-  for (const one of data.derived)
-    entries.push({
-      at: made(data, one.derived_id),
-      text: html`${one.kind} into <a href=${`#/memories/${one.derived_id}`}>memory ${one.derived_id}</a>`,
-    });
-  for (const one of data.later)
-    entries.push({
-      at: one.valid_from,
-      text: html`Later about the same: <a href=${`#/memories/${one.id}`} dir="auto">${label(one.content, 300)}</a>`,
-    });
-  entries.push({ at: data.memory.recorded_at, text: "Stored" });
+    add(memory.superseded_at || memory.valid_to, html`Replaced by ${link(data.superseded_by.id, label(data.superseded_by.content, 300))}`);
+  else add(memory.valid_to, "No longer true");
+  for (const id of data.supersedes) add(memory.valid_from, html`Replaced ${link(id)}`);
+  for (const one of data.sources) add(memory.recorded_at, html`${MADE[one.kind][0]} ${link(one.source_id)}`);
+  for (const one of data.derived) add(made({ memory, ...data }, one.derived_id), html`${MADE[one.kind][1]} ${link(one.derived_id)}`);
+  for (const one of data.later) add(one.valid_from, html`Said later about the same: ${link(one.id, label(one.content, 300))}`);
   entries.sort((a, b) => String(b.at).localeCompare(String(a.at)));
   return html`<ol class="timeline">${entries.map((entry) => html`<li><${Time} at=${entry.at} withClock /><div>
     ${entry.text}</div></li>`)}</ol>`;

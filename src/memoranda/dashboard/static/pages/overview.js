@@ -191,15 +191,18 @@ function Recalls({ recalls }) {
   const body =
     recalls.length > 1
       ? html`<${Chart} key=${which} title="Recalls over time" days=${chart.days} series=${chart[which]} format=${which === "share" ? percent : duration} />`
-      : html`<div class="big-numbers"><div><b>${duration(last.median_ms)}</b><span class="muted">median</span>
-        </div><div><b>${duration(last.p95_ms)}</b><span class="muted">95th percentile</span></div><div><b>
-        ${percent(last.answerable)}</b><span class="muted">answerable</span></div></div>`;
+      : html`<div class="big-numbers">${[
+          [number(total), total === 1 ? "recall today" : "recalls, all on one day"],
+          [percent(last.answerable), "answerable"],
+          [duration(last.median_ms), "median latency"],
+          [duration(last.p95_ms), "95th percentile"],
+        ].map(([value, meaning]) => html`<div><b>${value}</b><span class="muted">${meaning}</span></div>`)}</div>`;
   const aside =
     recalls.length > 1
       ? html`<div class="tabs" role="group" aria-label="What to show" title=${`of the last ${plural(total, "recall")}`}>
         <button aria-pressed=${which === "latency"} onClick=${() => setWhich("latency")}>Latency</button>
         <button aria-pressed=${which === "share"} onClick=${() => setWhich("share")}>Answerable</button></div>`
-      : total === 1 ? "one recall" : `the last ${plural(total, "recall")}`;
+      : "a curve appears with the second day";
   return html`<${Card} title="Recall" aside=${aside}>${body}<//>`;
 }
 

@@ -148,8 +148,7 @@ const Disputes = ({ of, onSettle }) =>
 const Value = ({ value }) =>
   html`<div class="value"><a href=${`#/memories/${value.memory_id}`} dir="auto">
     ${value.holds ? "" : "not "}${label(value.value, 200)}</a>
-    <span class="muted small">since <${Time} at=${value.since} />
-    ${value.until ? html` until <${Time} at=${value.until} />` : ""} · ${clip(value.speaker || value.trust, 40)}
+    <span class="muted small">${value.until ? html`<${Time} at=${value.since} /> until <${Time} at=${value.until} />` : html`since <${Time} at=${value.since} />`} · ${clip(value.speaker || value.trust, 40)}
     </span></div>`;
 
 const turn = (name, ids, verb) =>
@@ -208,7 +207,7 @@ function MendDialog({ fact, name, reload, onClose }) {
 function FactTable({ told, name, onMend }) {
   return html`<div class="scroll" tabindex="0" role="region" aria-label="Facts"><table class="fact-table"><thead><tr>
     <th scope="col">About</th><th scope="col">What</th><th scope="col">Value</th><th scope="col">Since</th>
-    <th scope="col">From</th></tr></thead><tbody>
+    <th scope="col">From</th>${onMend && html`<th><span class="hidden">Correct</span></th>`}</tr></thead><tbody>
     ${told.map((each) => html`<${FactRow} fact=${each.fact} user=${each.user} name=${name} onMend=${onMend && (() => onMend(each))} />`)}
     </tbody></table></div>`;
 }
@@ -226,8 +225,8 @@ function FactRow({ fact, user, name, onMend }) {
     <td class="short"><${Time} at=${fact.since} /></td><td><span dir="auto">
       ${clip(fact.speaker || fact.source || fact.trust, 40)}</span>
       ${user && user !== name && html`<span class="muted small"> in <a class="quiet" dir="auto" href=${personLink(user)}>${nameOf(user, 40)}</a></span>`}
-      ${onMend && html` <button class="button ghost small" aria-label=${`Correct ${clip(fact.attribute, 60)} of ${subject}`} title="Correct or withdraw" onClick=${onMend}>
-        <${Icon} name="edit" /></button>`}</td></tr>`;
+      </td>${onMend && html`<td class="pencil"><button class="button ghost small" aria-label=${`Correct ${clip(fact.attribute, 60)} of ${subject}`} title="Correct or withdraw" onClick=${onMend}>
+        <${Icon} name="edit" /></button></td>`}</tr>`;
 }
 
 function Timeline({ facts }) {
