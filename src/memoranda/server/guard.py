@@ -226,7 +226,7 @@ class Guard:
         observability.log_request(scope, request_id, reply.status, seconds)
 
     async def _check_and_forward(self, scope: Scope, receive: Receive, reply: _Reply, headers: Headers) -> None:
-        _check_headers(headers)
+        _check_headers(headers, scope.get("http_version", ""))
         self._check_host_and_origin(headers)
         if scope["method"] == "OPTIONS" and self._allowed_origin(headers) is not None:
             await Response(status_code=204, headers=_PREFLIGHT_HEADERS)(scope, receive, reply.send)
@@ -363,11 +363,13 @@ def _address_of(origin: str) -> str | None:
         return None
 
 
-def _check_headers(headers: Headers) -> None:
+def _check_headers(headers: Headers, http_version: str) -> None:
     """Reject a request that a proxy in front could read in another way: it could hide a second one, or another key."""
     lengths, encodings = headers.getlist("content-length"), headers.getlist("transfer-encoding")
     if len(lengths) + len(encodings) > 1:
         raise RequestRejected(400, "send Content-Length or Transfer-Encoding, once")
+    if encodings and http_version == "1.0":
+        raise RequestRejected(400, "HTTP/1.0 has no Transfer-Encoding: send Content-Length")
     for name in _SINGLE:
         if len(headers.getlist(name)) > 1:
             raise RequestRejected(400, f"send the header {name} once")

@@ -16,6 +16,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.routing import Mount
 from starlette.testclient import TestClient
+from starlette.types import Receive, Scope, Send
 
 from memoranda.server.config import ServerConfig
 from tests.fake_clock import FakeClock
@@ -559,6 +560,19 @@ def test_request_with_two_lengths_is_refused(
     sent = [("Authorization", f"Bearer {key}"), ("Content-Type", "application/json"), *headers]
     refused = server.http.request("POST", path, content=b"{}", headers=sent)
     assert (refused.status_code, refused.headers["connection"]) == (400, "close")
+
+
+@pytest.mark.parametrize("path", ["/v1/recall", "/v1/import", "/healthz"])
+def test_chunks_in_http_1_0_are_refused(server: InProcessServer, key: str, path: str) -> None:
+    async def as_http_1_0(scope: Scope, receive: Receive, send: Send) -> None:
+        await server.app(scope | {"http_version": "1.0"}, receive, send)
+
+    sent = {"Authorization": f"Bearer {key}", "Content-Type": "application/json", "Transfer-Encoding": "chunked"}
+    old = TestClient(as_http_1_0, base_url="http://localhost")
+    refused = old.post(path, content=iter([b"{}"]), headers=sent)
+    assert (refused.status_code, refused.headers["connection"]) == (400, "close")
+    del sent["Transfer-Encoding"]
+    assert old.post("/v1/memories", json={"content": "a note"}, headers=sent).status_code == 201
 
 
 @pytest.mark.parametrize(
