@@ -25,7 +25,7 @@ from evaluation.runner import ingest
 from evaluation.sets import Question, QuestionSet, load
 from evaluation.vectors import CachedVectors
 from memoranda import MemoryManager
-from memoranda.maintenance.base import POLICIES, UpkeepSettings
+from memoranda.maintenance.policies import POLICIES, UpkeepSettings
 
 _LIMIT = 10
 _MAX_HITS = 30

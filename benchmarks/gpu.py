@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from memoranda.index.gpu import GpuScan, load_torch
+from memoranda.index.faiss import GpuScan, load_torch
 
 DIMENSION = 384
 

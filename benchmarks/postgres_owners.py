@@ -21,7 +21,7 @@ from tests.postgres.server import OWNER, SERVICE, PostgresServer, run_server
 from memoranda.manager.manager import MemoryManager
 from memoranda.settings import MemoryConfig
 from memoranda.storage.postgres.connections import ServerConnections, parse_url
-from memoranda.storage.postgres.graphs import build_graph
+from memoranda.storage.postgres.search import build_graph
 from memoranda.testing.fakes import HashEmbedder
 
 _WORDS = [f"word{number}" for number in range(3000)]

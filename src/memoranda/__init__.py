@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from memoranda.index.faiss import FAISSIndex
     from memoranda.items.base import Item, ItemOrder, NamespaceActivity
     from memoranda.llm.base import LLM
-    from memoranda.maintenance.base import UpkeepSettings
+    from memoranda.maintenance.policies import UpkeepSettings
     from memoranda.manager.manager import MemoryManager, create_memory_manager, create_session
     from memoranda.messages.anthropic import format_for_anthropic, from_anthropic, system_text
     from memoranda.messages.content import AgentCallMsg, MessageContent, ToolCallMsg
@@ -274,7 +274,7 @@ _HOMES = {
     "memoranda.index.faiss": "FAISSIndex",
     "memoranda.items.base": "Item ItemOrder NamespaceActivity",
     "memoranda.llm.base": "LLM",
-    "memoranda.maintenance.base": "UpkeepSettings",
+    "memoranda.maintenance.policies": "UpkeepSettings",
     "memoranda.manager.manager": "MemoryManager create_memory_manager create_session",
     "memoranda.messages.anthropic": "format_for_anthropic from_anthropic system_text",
     "memoranda.messages.content": "AgentCallMsg MessageContent ToolCallMsg",

@@ -31,15 +31,14 @@ def test_workers_of_a_cluster_do_every_piece_once(config: MemoryConfig) -> None:
 def _die_or_work(config: MemoryConfig) -> int:
     """The first worker that runs this dies with its piece."""
     mark = Path(config.db_url.removeprefix("sqlite:///") + ".died")
-    from memoranda.storage import jobs as queue
 
-    queue.LEASE_SECONDS = 2  # type: ignore[misc]
+    worker.LEASE_SECONDS = 2  # type: ignore[misc]
     try:
         mark.touch(exist_ok=False)
     except FileExistsError:
         return worker.work_off(config)
     with MemoryManager(config) as manager:
-        manager._components.open().store.write(lambda tx: queue.claim_job(tx, "dead"))
+        manager._components.open().store.write(lambda tx: worker.claim_job(tx, "dead"))
     os._exit(1)
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from memoranda.index.faiss import FAISSIndex
-from memoranda.index.gpu import GpuScan
+from memoranda.index.faiss import FAISSIndex, GpuScan
 from memoranda.types import FloatArray
 
 DIMENSION = 96

@@ -17,10 +17,10 @@ from memoranda.manager.manager import MemoryManager
 from memoranda.settings import MemoryConfig
 from memoranda.storage import open_store
 from memoranda.storage.base import PartitionKey
-from memoranda.storage.postgres import graphs
+from memoranda.storage.postgres import search
 from memoranda.storage.postgres import store as postgres
 from memoranda.storage.postgres.connections import ServerConnections, parse_url
-from memoranda.storage.postgres.graphs import nearest_statement
+from memoranda.storage.postgres.search import nearest_statement
 from memoranda.testing.fakes import HashEmbedder
 from memoranda.types import ANY, Recall
 from tests.postgres.server import OWNER, SERVICE, PostgresServer
@@ -201,7 +201,7 @@ def test_database_answers_while_a_large_owner_is_loaded(
 def _build_graph(url: str, *, user: str = "ada", role: str = OWNER, graphs_from: int = 100) -> str:
     connections = ServerConnections(parse_url(url.replace(SERVICE, role)), "full")
     try:
-        return graphs.build_graph(connections, ("default", user), graphs_from=graphs_from)
+        return search.build_graph(connections, ("default", user), graphs_from=graphs_from)
     finally:
         connections.close()
 
@@ -233,7 +233,7 @@ def test_graph_that_misses_neighbours_is_dropped(
     server: PostgresServer, url: str, small: MemoryManager, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small.recall("word1", user="ada")
-    monkeypatch.setattr(graphs, "_measure", lambda *_: 0.5)
+    monkeypatch.setattr(search, "_measure", lambda *_: 0.5)
     assert _build_graph(url) == "a graph that finds 50% of the neighbours, not used"
     with psycopg.connect(server.url(url.rpartition("/")[2], "postgres"), autocommit=True) as superuser:
         assert superuser.execute("SELECT graph_recall FROM search_owners").fetchall() == [(None,)]
@@ -246,8 +246,8 @@ def test_index_job_fills_the_search_tables_and_builds_the_graph(
 ) -> None:
     expected = manager.recall("word1", user="ada")
     manager.close()
-    build = graphs.build_graph
-    monkeypatch.setattr(graphs, "build_graph", lambda *given: build(*given, graphs_from=100))
+    build = search.build_graph
+    monkeypatch.setattr(search, "build_graph", lambda *given: build(*given, graphs_from=100))
     config = _config(url.replace(SERVICE, OWNER), index_bytes=300_000)
     with MemoryManager(config, embedder=HashEmbedder(64)) as owner:
         assert order(owner, "index")[1] == 1

@@ -20,7 +20,7 @@ from sqlalchemy import text
 from memoranda import Memory, MemoryManager, UpkeepReport, UpkeepSettings, create_session
 from memoranda.server.keys import Keys
 from memoranda.storage.base import ReadTransaction
-from memoranda.storage.long_text import unpack
+from memoranda.storage.schema import unpack
 from memoranda.storage.sqlite.backup import inspect, restore
 from memoranda.testing.fakes import HashEmbedder
 from memoranda.transfer.export import LINKS, LOGS, TABLES

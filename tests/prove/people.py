@@ -16,9 +16,9 @@ from typing import Any, Final
 
 from memoranda import ANY
 from memoranda.errors import MemorandaError
+from memoranda.files import open_export_to_read
 from memoranda.records import Record
 from memoranda.results.workflows import ExecutionPage
-from memoranda.storage.compression import open_export_to_read
 from memoranda.testing.fakes import CONFUSABLE_NAMES
 from memoranda.types import Recall
 

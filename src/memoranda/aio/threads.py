@@ -13,7 +13,7 @@ from copy import copy
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar
 
 from memoranda.errors import Closed
-from memoranda.uninterrupted import Flag
+from memoranda.threads import Flag
 
 P = ParamSpec("P")
 R = TypeVar("R")

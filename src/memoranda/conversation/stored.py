@@ -23,8 +23,7 @@ from memoranda.messages.message import Message
 from memoranda.settings import MemoryConfig, database_url, encryption_key, get_settings
 from memoranda.storage.base import OwnedWork, ReadTransaction, Row, Transaction
 from memoranda.storage.changes import StoredMessage
-from memoranda.storage.dialects import json_items
-from memoranda.storage.rows import scope_names, to_json, to_micros
+from memoranda.storage.rows import json_items, scope_names, to_json, to_micros
 from memoranda.storage.schema import messages
 from memoranda.types import JSON, Scope
 

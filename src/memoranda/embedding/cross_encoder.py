@@ -12,9 +12,8 @@ import memoranda_models
 import numpy as np
 
 from memoranda.embedding.local import WordPiece, open_session, translate_errors
-from memoranda.embedding.parallel import FairSlots, default_threads, run_each
 from memoranda.errors import MissingExtra, Unavailable
-from memoranda.fork_safety import register_fork_handler
+from memoranda.threads import FairSlots, default_threads, register_fork_handler, run_each
 from memoranda.types import FloatArray
 
 if TYPE_CHECKING:

@@ -36,11 +36,10 @@ from memoranda.embedding.base import (
     check_input_texts,
     normalize,
 )
-from memoranda.embedding.model_files import read_model_file
-from memoranda.embedding.parallel import FairSlots, default_threads, run_each
+from memoranda.embedding.model_folder import read_model_file
 from memoranda.errors import Incompatible, InvalidInput, MissingExtra, Unavailable
-from memoranda.fork_safety import register_fork_handler
 from memoranda.text.sentences import split_sentences
+from memoranda.threads import FairSlots, default_threads, register_fork_handler, run_each
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+
+import memoranda_models
 
 from memoranda.embedding.base import (
     ONNX_FILES,
@@ -17,10 +20,24 @@ from memoranda.embedding.base import (
     InputKind,
     Pooling,
 )
-from memoranda.errors import InvalidInput, NotFound
+from memoranda.errors import Incompatible, InvalidInput, NotFound, Unavailable
 
 if TYPE_CHECKING:
     from memoranda.types import JSON
+
+
+def read_model_file(path: Path) -> bytes:
+    """Return the content of a model file; `Incompatible` when a packaged one is damaged or was replaced."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise Unavailable(f"{path.name} cannot be read ({error.strerror}): reinstall memoranda-models") from error
+    expected = memoranda_models.SHA256.get(path.name)
+    # A model that was added has its own vocabulary, often with the same name.
+    is_packaged = expected is not None and path == memoranda_models.path(path.name)
+    if is_packaged and hashlib.sha256(data).hexdigest() != expected:
+        raise Incompatible(f"{path} is damaged (its checksum is wrong): reinstall memoranda-models")
+    return data
 
 
 @dataclass(frozen=True, slots=True)

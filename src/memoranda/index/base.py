@@ -74,11 +74,6 @@ class TextIndex(Protocol):
     A term of a query may be several alternatives that count as one word, joined by `memoranda.text.terms.OR`.
     """
 
-    @property
-    def average_length(self) -> float:
-        """The average number of terms in a text; 0 without texts."""
-        ...
-
     def search(
         self, query_terms: Sequence[str], limit: int, *, among: IntArray | None = None
     ) -> tuple[IntArray, FloatArray]:

@@ -64,11 +64,6 @@ class Postings:
     def _row_bytes(self) -> int:
         return self._ids.nbytes + self._lengths.nbytes + self._live.nbytes + 100 * len(self._numbers)
 
-    @property
-    def average_length(self) -> float:
-        """The average number of terms in a text; 0 without texts."""
-        return self._total / len(self) if len(self) else 0.0
-
     def contains(self, term: str) -> bool:
         """Return whether any text holds this term."""
         if term not in self._occurrences:

@@ -14,16 +14,14 @@ import numpy as np
 
 from memoranda.errors import Incompatible, MemorandaError, NotFound, Unavailable
 from memoranda.files import ChecksummedFile, open_checksummed_file, write_checksummed_file
-from memoranda.fork_safety import register_fork_handler
-from memoranda.index.background import BackgroundSteps
 from memoranda.index.base import PartitionVectors, VectorEngine
-from memoranda.index.faiss import GRAPH_FROM, FAISSIndex
-from memoranda.index.gpu import load_torch
+from memoranda.index.faiss import GRAPH_FROM, FAISSIndex, load_torch
 from memoranda.index.partition import NEVER_LOADED, Partition
 from memoranda.index.stored import StoredPartition
 from memoranda.index.vectors import Snapshot, load_faiss
 from memoranda.security.encryption import EncryptionKey
 from memoranda.storage.base import IndexSource, OwnerSearch, PartitionKey, PartitionState, SearchStore
+from memoranda.threads import BackgroundSteps, register_fork_handler
 from memoranda.types import ANY, JSON
 
 DEFAULT_CAPACITY = 1 << 30

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
@@ -32,30 +32,6 @@ Give it again as JSON that can be used, and nothing else.
 
 JSON:"""
 _MAX_QUOTED = 2_000
-
-
-def ask_for_json(llm: LLM, prompt: str, parse: Callable[[JSON], T], *, max_tokens: int) -> T:
-    """Ask the model and return its parsed JSON.
-
-    An unusable answer is sent back once for correction. If the second answer is unusable too, `ExtractionFailed` is
-    raised with its text attached.
-
-    Args:
-        llm: The model.
-        prompt: The task, which asks for JSON.
-        parse: Converts the JSON; raises `InvalidInput` for JSON that it cannot use.
-        max_tokens: The limit for each answer.
-    """
-    first = llm.complete(prompt, max_tokens=max_tokens)
-    try:
-        return parse(find_json(first))
-    except InvalidInput as problem:
-        repair = _REPAIR.format(problem=problem, answer=first[:_MAX_QUOTED], prompt=prompt)
-    second = llm.complete(repair, max_tokens=max_tokens)
-    try:
-        return parse(find_json(second))
-    except InvalidInput as problem:
-        raise ExtractionFailed(f"the model's answer cannot be used: {problem}", text=second) from problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,29 +153,10 @@ def _decode(text: str, position: int) -> tuple[JSON, int | None]:
     return value, end
 
 
-def find_json(text: str) -> JSON:
-    """Return the JSON in a text that may contain other words: from a code block, or the first that can be parsed."""
-    for piece in _pieces(text):
-        for tries, match in enumerate(_OPENING.finditer(piece)):
-            value, end = _decode(piece, match.start())
-            if end is not None:
-                return value
-            if tries == _MAX_TRIES:
-                break
-    raise InvalidInput("it holds no JSON")
-
-
 def expect_object(value: JSON, name: str) -> Mapping[str, JSON]:
     """Return the value if it is an object."""
     if not isinstance(value, dict):
         raise InvalidInput(f"{name} must be an object, not {_describe(value)}")
-    return value
-
-
-def expect_list(value: JSON, name: str) -> Sequence[JSON]:
-    """Return the value if it is a list."""
-    if not isinstance(value, list):
-        raise InvalidInput(f"{name} must be a list, not {_describe(value)}")
     return value
 
 

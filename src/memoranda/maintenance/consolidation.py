@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from memoranda.conversation.base import default_counter
 from memoranda.conversation.summarizing import Sentence, format_transcript, select_sentences, summarize_lines_with_llm
 from memoranda.llm.base import LLM
-from memoranda.maintenance.base import SHORT_LIVED, UpkeepItem, UpkeepSettings, is_live, owner_key
+from memoranda.maintenance.policies import SHORT_LIVED, UpkeepItem, UpkeepSettings, is_live, owner_key
 from memoranda.results.maintenance import DerivationKind
 from memoranda.storage.changes import NewMemory
 from memoranda.text.sentences import split_sentences

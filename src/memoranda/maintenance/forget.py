@@ -29,10 +29,10 @@ from memoranda.maintenance.receipts import DATABASE_FILE, SEARCH_INDEX, Receipts
 from memoranda.results.receipts import ErasureStatus, ForgetReceipt, StoreReceipt
 from memoranda.sessions.base import Namespace, Tenant
 from memoranda.storage.base import ReadTransaction, Store, Transaction, TurnStore
+from memoranda.storage.meta import RESPONSE_BODY, clear_values
 from memoranda.storage.recalls import clear_recalls, recalls_with
 from memoranda.storage.rows import scope_conditions, stored_name
 from memoranda.storage.schema import ERASURE_PENDING, LAST_ERASURE, changes, memories, messages
-from memoranda.storage.short_lived import RESPONSE_BODY, clear_values
 from memoranda.types import ANY, Clock, Filter, Scope
 from memoranda.validation import SHARED_USER
 

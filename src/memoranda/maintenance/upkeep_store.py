@@ -11,8 +11,8 @@ from functools import partial
 from types import TracebackType
 from typing import Final, Self
 
-from memoranda.maintenance.base import UpkeepItem
 from memoranda.maintenance.consolidation import DerivedMemory
+from memoranda.maintenance.policies import UpkeepItem
 from memoranda.results.maintenance import UpkeepDecision, UpkeepReport
 from memoranda.storage import lifecycle
 from memoranda.storage.base import PartitionKey, ReadTransaction, Store, Transaction

@@ -30,7 +30,7 @@ from memoranda.validation import (
 
 if TYPE_CHECKING:
     from memoranda.llm.base import LLM
-    from memoranda.maintenance.base import UpkeepSettings
+    from memoranda.maintenance.policies import UpkeepSettings
     from memoranda.results.facts import Fact, FactConflict
     from memoranda.results.maintenance import (
         Health,

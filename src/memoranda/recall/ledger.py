@@ -25,9 +25,7 @@ from hashlib import blake2b
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, get_type_hints
 
-from memoranda import uninterrupted
 from memoranda.errors import Incompatible, MemorandaError, NotFound
-from memoranda.fork_safety import register_fork_handler
 from memoranda.records import build
 from memoranda.results.recall import ErasedHit, Replay
 from memoranda.security.redaction import default_redactor
@@ -42,8 +40,8 @@ from memoranda.storage.recalls import (
     read_recall,
 )
 from memoranda.storage.rows import from_micros, to_micros
+from memoranda.threads import Flag, register_fork_handler, start_thread
 from memoranda.types import ANY, JSON, AnyUser, ArmScore, Clock, Explanation, Hit, Memory, Recall, Scope
-from memoranda.uninterrupted import Flag
 
 if TYPE_CHECKING:
     from memoranda.storage.base import Store, Transaction
@@ -138,7 +136,7 @@ class RecallLedger:
             due = len(self._pending) >= _BATCH or entry.asked_at - self._pending[0].asked_at >= _WRITE_INTERVAL
             if due and (self._writer is None or not self._writer.is_alive()):
                 self._writer = threading.Thread(target=self._write_when_idle, name="memoranda-recall-ledger")
-                uninterrupted.start(self._writer)
+                start_thread(self._writer)
         return recall
 
     def _write_when_idle(self) -> None:

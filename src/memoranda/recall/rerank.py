@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from memoranda.embedding.cross_encoder import LARGE, MAX_CHARACTERS, SMALL, open_cross_encoder
-from memoranda.fork_safety import register_fork_handler
 from memoranda.recall.rank import Ranking, to_scores
 from memoranda.text.sentences import split_sentences
 from memoranda.text.terms import content_hash
+from memoranda.threads import register_fork_handler
 from memoranda.types import ArmScore, FloatArray, Hit, Memory, Scope
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from memoranda.errors import Denied, Unavailable
 from memoranda.server.keys import SCOPES, ApiKey, Keys, split_key, to_api_key
 from memoranda.sessions.redis import LuaScript, RedisBackend, make_script
 from memoranda.storage.base import OwnedWork, Store, Transaction
-from memoranda.storage.short_lived import lock_value, put_values
+from memoranda.storage.meta import lock_value, put_values
 from memoranda.types import DEFAULT_TENANT, Clock
 
 _CACHED_KEYS: Final = 10_000

@@ -27,16 +27,16 @@ from memoranda.errors import Conflict, InvalidInput, MemorandaError
 from memoranda.server.auth import Principal
 from memoranda.server.observability import LOGGER
 from memoranda.storage.base import OwnedWork, Store, Transaction
-from memoranda.storage.meta import get_meta
-from memoranda.storage.schema import LAST_ERASURE
-from memoranda.storage.short_lived import (
+from memoranda.storage.meta import (
     RESPONSE_BODY,
     delete_values,
     drop_expired,
+    get_meta,
     get_values,
     lock_value,
     put_values,
 )
+from memoranda.storage.schema import LAST_ERASURE
 from memoranda.types import ANY
 
 _MAX_AGE: Final = 600_000_000

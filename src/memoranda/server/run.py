@@ -31,8 +31,8 @@ from memoranda.errors import Denied, InvalidInput, MemorandaError, MissingExtra,
 from memoranda.server.config import ServerConfig
 from memoranda.settings import MemoryConfig, database_url, get_settings
 from memoranda.storage import database_file
+from memoranda.threads import Flag
 from memoranda.types import Clock
-from memoranda.uninterrupted import Flag
 
 if TYPE_CHECKING:
     import uvicorn

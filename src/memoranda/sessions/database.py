@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 from memoranda.closing import Closing
 from memoranda.errors import Closed
 from memoranda.sessions.base import DEFAULT_TTL, Namespace, ValueScope, parse_key, qualify_keys
-from memoranda.storage import short_lived
+from memoranda.storage import meta
 from memoranda.storage.base import OwnedWork, ReadTransaction, Store, Transaction
 from memoranda.storage.rows import to_micros
 from memoranda.types import ANY, JSON, Clock, utc_now
@@ -47,14 +47,14 @@ class DatabaseBackend(Closing):
         expires_at = self._now() + round(seconds * 1_000_000)
         if not texts:
             return
-        self._write(namespace, lambda tx: short_lived.put_values(tx, namespace.tenant, texts, expires_at))
+        self._write(namespace, lambda tx: meta.put_values(tx, namespace.tenant, texts, expires_at))
         if next(self._writes) % _DROP_EVERY == 0:
-            self._store.write(OwnedWork(short_lived.drop_expired), tenant=ANY)
+            self._store.write(OwnedWork(meta.drop_expired), tenant=ANY)
 
     def get(self, namespace: Namespace, keys: Sequence[str]) -> dict[str, JSON]:
         names, now = qualify_keys(namespace, keys), self._now()
         wanted = [self._prefix + name for name in names.values()]
-        found = self._read(namespace, lambda tx: short_lived.get_values(tx, namespace.tenant, wanted, now))
+        found = self._read(namespace, lambda tx: meta.get_values(tx, namespace.tenant, wanted, now))
         texts = zip(names, wanted, strict=True)
         return {key: decode_json(found[name], key) for key, name in texts if name in found}
 
@@ -62,20 +62,20 @@ class DatabaseBackend(Closing):
         names, now = [self._prefix + name for name in qualify_keys(namespace, keys).values()], self._now()
         if not names:
             return 0
-        return self._write(namespace, lambda tx: short_lived.delete_values(tx, namespace.tenant, names, now))
+        return self._write(namespace, lambda tx: meta.delete_values(tx, namespace.tenant, names, now))
 
     def keys(self, namespace: Namespace) -> list[str]:
         prefix, now = self._prefix + namespace.path, self._now()
-        names = self._read(namespace, lambda tx: short_lived.list_names(tx, namespace.tenant, prefix, now))
+        names = self._read(namespace, lambda tx: meta.list_names(tx, namespace.tenant, prefix, now))
         return sorted(parse_key(name) for name in names)
 
     def clear(self, within: ValueScope) -> int:
         prefix, now = self._prefix + within.path, self._now()
-        return self._write(within, lambda tx: short_lived.clear_values(tx, within.tenant, prefix, now))
+        return self._write(within, lambda tx: meta.clear_values(tx, within.tenant, prefix, now))
 
     def count(self, within: ValueScope) -> int:
         prefix, now = self._prefix + within.path, self._now()
-        return self._read(within, lambda tx: short_lived.count_values(tx, within.tenant, prefix, now))
+        return self._read(within, lambda tx: meta.count_values(tx, within.tenant, prefix, now))
 
     def close(self) -> None:
         """End the use of this object; the values stay, and so does the store. May be called twice."""

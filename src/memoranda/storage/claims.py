@@ -18,10 +18,10 @@ from typing import Any, Final, Literal, TypeAlias, cast
 from sqlalchemy import Boolean, ColumnElement, Text, delete, func, literal_column, select, type_coerce, update
 
 from memoranda.storage.base import ReadTransaction, Row, Transaction, chunked
-from memoranda.storage.dialects import by_dialect
 from memoranda.storage.rows import (
     MEMORY_COLUMNS,
     SELECT_MEMORY,
+    by_dialect,
     in_scope,
     memory_from_row,
     not_expired,

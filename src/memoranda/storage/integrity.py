@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from sqlalchemy import bindparam, select, update
+from sqlalchemy import bindparam, select, text, update
 
 from memoranda.display import plural
 from memoranda.errors import Incompatible
@@ -17,6 +17,34 @@ from memoranda.storage.schema import claims, lineage, memories
 from memoranda.text.terms import lexical_keys
 
 _BATCH: Final = 500
+
+
+def run_checks(tx: ReadTransaction, checks: Mapping[str, str]) -> list[str]:
+    """Return one sentence for each check that selects rows, with the first of them; then the damaged rows.
+
+    Args:
+        tx: The transaction.
+        checks: For each sentence, a query for the ids of rows of which it is true.
+    """
+    found = []
+    for what, query in checks.items():
+        if ids := [str(row[0]) for row in tx.execute(text(query))]:
+            found.append(f"{len(ids)} {what}: {_first_of(ids)}")
+    return [*found, *damaged_memories(tx), *_describe_claims(tx)]
+
+
+def run_repairs(tx: Transaction, repairs: Mapping[str, str]) -> list[str]:
+    """Run the statements, then write terms and claims again; return what was done, one sentence each."""
+    done = [f"{count} {what}" for what, each in repairs.items() if (count := tx.execute(text(each)).rowcount)]
+    if count := add_terms(tx):
+        done.append(f"{plural(count, 'memory')} given their terms again")
+    if count := _restore_claims(tx):
+        done.append(f"{plural(count, 'memory')} given their claims again")
+    return done
+
+
+def _first_of(ids: Sequence[str]) -> str:
+    return f"{', '.join(ids[:5])}{'…' if len(ids) > 5 else ''}"
 
 
 def damaged_memories(tx: ReadTransaction) -> list[str]:
@@ -60,14 +88,13 @@ def _claims_of_notes(tx: ReadTransaction, ids: Sequence[int]) -> Iterator[tuple[
         yield memory.id, {(position, slot_of(owner, claim)) for position, claim in enumerate(claims_of(memory))}
 
 
-def describe_claims(tx: ReadTransaction) -> list[str]:
+def _describe_claims(tx: ReadTransaction) -> list[str]:
     """Return one sentence on claims that are missing or that nobody made; nothing when there are none."""
     ids = [str(each) for each in misplaced_claims(tx)]
-    named = f"{', '.join(ids[:5])}{'…' if len(ids) > 5 else ''}"
-    return [f"{plural(len(ids), 'memory')} with wrong claims: {named}"] if ids else []
+    return [f"{plural(len(ids), 'memory')} with wrong claims: {_first_of(ids)}"] if ids else []
 
 
-def restore_claims(tx: Transaction) -> int:
+def _restore_claims(tx: Transaction) -> int:
     """Write the rows of `claims` again where they are not those of the notes, and return for how many memories."""
     ids = misplaced_claims(tx)
     for part in chunked(ids):

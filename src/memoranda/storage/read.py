@@ -13,9 +13,9 @@ from sqlalchemy import TEXT, Boolean, ColumnElement, Select, Table, and_, exists
 from memoranda.results.maintenance import NameActivity, UserActivity
 from memoranda.storage.base import PartitionKey, ReadTransaction, Store, chunked
 from memoranda.storage.changes import no_memory
-from memoranda.storage.dialects import by_dialect
 from memoranda.storage.rows import (
     SELECT_MEMORY,
+    by_dialect,
     from_micros,
     in_scope,
     memory_from_row,

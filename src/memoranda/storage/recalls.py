@@ -15,9 +15,8 @@ from sqlalchemy import BigInteger, ColumnElement, bindparam, cast, delete, func,
 
 from memoranda.results.recall import AffectedRecall
 from memoranda.storage.base import ReadTransaction, Transaction, chunked
-from memoranda.storage.dialects import json_items
 from memoranda.storage.meta import get_meta, set_meta
-from memoranda.storage.rows import from_micros
+from memoranda.storage.rows import from_micros, json_items
 from memoranda.storage.schema import memories, recalled_memories, recalls
 from memoranda.types import ANY, AnyUser, Scope
 

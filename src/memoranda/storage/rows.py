@@ -1,4 +1,4 @@
-"""Convert between rows and values: times, scopes, JSON, and `Memory` itself."""
+"""Convert between rows and values: times, scopes, JSON, and `Memory` itself; conditions for both dialects of SQL."""
 
 from __future__ import annotations
 
@@ -9,16 +9,51 @@ from functools import lru_cache
 from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Table, and_, case, exists, func, null, or_, select, true
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.functions import FunctionElement
+from sqlalchemy.types import TEXT, Boolean
 
 from memoranda.errors import Incompatible, InvalidType
 from memoranda.storage.base import IndexRow, Owner
-from memoranda.storage.dialects import by_dialect
-from memoranda.storage.long_text import unpack
-from memoranda.storage.schema import lineage, memories, revisions
+from memoranda.storage.schema import lineage, memories, revisions, unpack
 from memoranda.text.own_names import WEEKDAYS, own_names
 from memoranda.text.terms import HAS_TIME, NAME_KEY, content_hash, name_parts, time_keys
 from memoranda.text.wishes import WISH_KEY, standing_wishes
 from memoranda.types import ANY, JSON, AnyUser, Memory, MemoryType, Scope
+
+
+class by_dialect(FunctionElement[bool]):
+    """A condition written for SQLite and for PostgreSQL. Both have the same parameters to the cache of statements."""
+
+    type = Boolean()
+    inherit_cache = True
+
+    def __init__(self, sqlite: ColumnElement[bool], postgresql: ColumnElement[bool]) -> None:
+        super().__init__(sqlite, postgresql)
+
+
+@compiles(by_dialect)
+def _compile_choice(element: by_dialect, compiler: SQLCompiler, **options: Any) -> str:
+    sqlite, postgresql = element.clauses
+    return f"({compiler.process(postgresql if compiler.dialect.name == 'postgresql' else sqlite, **options)})"
+
+
+class json_items(FunctionElement[str]):
+    """The items of a JSON array as rows with a column `value`."""
+
+    name = "json_each"
+    type = TEXT()
+    inherit_cache = True
+
+
+@compiles(json_items)
+def _compile_items(element: json_items, compiler: SQLCompiler, **options: Any) -> str:
+    argument = compiler.process(element.clauses, **options)
+    if compiler.dialect.name == "postgresql":
+        return f"json_array_elements_text(CAST({argument} AS json))"
+    return f"json_each({argument})"
+
 
 # One encoder for all: `json.dumps` with options creates a new one at each call.
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode

@@ -21,13 +21,12 @@ from typing import Any, BinaryIO, Final
 from sqlalchemy import ColumnElement, Table, or_, select
 
 from memoranda.errors import Conflict, InvalidInput
-from memoranda.files import atomic_replace
+from memoranda.files import COMPRESSED, atomic_replace, open_export_to_read, open_export_to_write
 from memoranda.results.transfer import ExportReport
 from memoranda.security.encryption import EncryptionKey, is_encrypted_file
 from memoranda.storage.base import ReadTransaction, Store, Transaction, chunked
 from memoranda.storage.changes import Remove
 from memoranda.storage.claims import ENDED_BY, ends_in
-from memoranda.storage.compression import SUFFIX, open_export_to_read, open_export_to_write
 from memoranda.storage.errors import translate_errors
 from memoranda.storage.rows import not_expired, scope_conditions, to_json, to_micros
 from memoranda.storage.schema import claims, memories, messages
@@ -80,9 +79,9 @@ def archive_memories(
         key: Encrypts the file.
     """
     path = Path(target)
-    if path.suffix != SUFFIX:
+    if path.suffix != COMPRESSED:
         raise InvalidInput(
-            f"an archive is compressed: give it a name that ends with {SUFFIX}, such as old.jsonl{SUFFIX}"
+            f"an archive is compressed: give it a name that ends with {COMPRESSED}, such as old.jsonl{COMPRESSED}"
         )
     archive = _Archive(store, choice, progress)
     with translate_errors(str(path)):

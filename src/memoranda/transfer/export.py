@@ -17,7 +17,7 @@ from sqlalchemy import REAL, TEXT, Column, ColumnElement, Integer, Table, bindpa
 from sqlalchemy.schema import DefaultClause
 
 from memoranda.errors import InvalidInput, InvalidType
-from memoranda.files import atomic_replace, shred
+from memoranda.files import atomic_replace, open_export_to_write, shred
 from memoranda.items.base import KEY_PREFIX
 from memoranda.messages.message import Message
 from memoranda.results.transfer import Backup, Conversion, ExportReport
@@ -28,7 +28,6 @@ from memoranda.storage import add, change_encryption, restore_backup
 from memoranda.storage.base import BackupStore, ReadTransaction, Store, Transaction, chunked
 from memoranda.storage.changes import NewMemory
 from memoranda.storage.claims import ENDED_BY, index_claims, map_enders, without_enders
-from memoranda.storage.compression import open_export_to_write
 from memoranda.storage.errors import translate_errors
 from memoranda.storage.lifecycle import drop_claims, show_reason
 from memoranda.storage.rows import check_row, from_micros, in_owners, scope_conditions, scope_of, to_json, to_micros

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, TypeAlias
 
 from memoranda.errors import Incompatible, InvalidInput, NotFound
-from memoranda.files import is_file
+from memoranda.files import is_file, open_export_to_read
 from memoranda.remember.gate import mask_message_fields, mask_secrets
 from memoranda.remember.quarantine import screen
 from memoranda.results.transfer import ImportReport
@@ -23,7 +23,6 @@ from memoranda.storage.base import chunked
 from memoranda.storage.changes import RELEASED, NewMemory
 from memoranda.storage.claim_resolution import resolve_slots
 from memoranda.storage.claims import CLAIMS, ENDED_BY, Ends, claims_in, ends_in, name_enders, slots_of
-from memoranda.storage.compression import open_export_to_read
 from memoranda.storage.errors import translate_errors
 from memoranda.storage.read import read_held
 from memoranda.storage.rows import from_micros, to_json, to_micros

@@ -23,7 +23,7 @@ from memoranda.client.manager import RemoteLog
 from memoranda.conversation import conversations
 from memoranda.conversation.base import MessageLog
 from memoranda.errors import Closed, Conflict, Denied, ExtractionFailed, Incompatible, InvalidInput, Unavailable
-from memoranda.maintenance.base import UpkeepSettings
+from memoranda.maintenance.policies import UpkeepSettings
 from memoranda.manager.manager import MemoryManager as Embedded
 from memoranda.sessions.context import SessionContext as EmbeddedSession
 from memoranda.testing.contracts import MessageLogContract

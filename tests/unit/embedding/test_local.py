@@ -17,8 +17,8 @@ import pytest
 
 from memoranda.embedding import local
 from memoranda.embedding.local import OnnxEmbedder, StaticEmbedder, WordPiece, default_spec
-from memoranda.embedding.parallel import FairSlots
 from memoranda.errors import Incompatible, InvalidInput, InvalidType
+from memoranda.threads import FairSlots
 
 
 @pytest.fixture(scope="module")

@@ -14,13 +14,12 @@ from sqlalchemy import func, select
 
 from memoranda.errors import Conflict, InvalidInput, MissingExtra, NotFound
 from memoranda.index.partitions import Partitions
-from memoranda.jobs import kinds, worker
+from memoranda.jobs import worker
+from memoranda.jobs.worker import NewJob
 from memoranda.manager.manager import MemoryManager
 from memoranda.settings import MemoryConfig
-from memoranda.storage import jobs as queue
 from memoranda.storage import open_store
 from memoranda.storage.base import Store
-from memoranda.storage.jobs import NewJob
 from memoranda.storage.schema import vectors
 from memoranda.testing.fakes import HashEmbedder
 from memoranda.types import ANY
@@ -50,11 +49,11 @@ def fill(config: MemoryConfig, count: int, dimension: int = 16) -> None:
 
 
 def add(store: Store, *stages: int) -> None:
-    store.write(lambda tx: queue.add_jobs(tx, [NewJob("upkeep", {"n": n}, stage) for n, stage in enumerate(stages)]))
+    store.write(lambda tx: worker.add_jobs(tx, [NewJob("upkeep", {"n": n}, stage) for n, stage in enumerate(stages)]))
 
 
-def claim(store: Store, holder: str) -> queue.Job | None:
-    return store.write(lambda tx: queue.claim_job(tx, holder))
+def claim(store: Store, holder: str) -> worker.Job | None:
+    return store.write(lambda tx: worker.claim_job(tx, holder))
 
 
 def test_two_workers_never_get_the_same_piece(store: Store) -> None:
@@ -64,7 +63,7 @@ def test_two_workers_never_get_the_same_piece(store: Store) -> None:
     def work(name: str) -> None:
         while (job := claim(store, name)) is not None:
             got.append(job.id)
-            store.write(lambda tx, job=job: queue.finish_job(tx, job.id, name, ""))  # type: ignore[misc]
+            store.write(lambda tx, job=job: worker.finish_job(tx, job.id, name, ""))  # type: ignore[misc]
 
     threads = [threading.Thread(target=work, args=(f"worker {number}",)) for number in range(4)]
     for thread in threads:
@@ -80,14 +79,14 @@ def test_piece_goes_to_another_worker_when_its_claim_is_not_renewed(store: Store
     assert first is not None
     assert claim(store, "two") is None
     clock.advance(seconds=40)
-    store.write(lambda tx: queue.renew_claim(tx, first.id, "one"))
+    store.write(lambda tx: worker.renew_claim(tx, first.id, "one"))
     clock.advance(seconds=40)
     assert claim(store, "two") is None
     clock.advance(seconds=30)
     again = claim(store, "two")
     assert again is not None
     assert (again.id, again.tries) == (first.id, 2)
-    for late in (queue.renew_claim, lambda tx, job, holder: queue.finish_job(tx, job, holder, "")):
+    for late in (worker.renew_claim, lambda tx, job, holder: worker.finish_job(tx, job, holder, "")):
         with pytest.raises(Conflict, match="taken over"):
             store.write(lambda tx, late=late: late(tx, first.id, "one"))  # type: ignore[misc]
 
@@ -98,9 +97,9 @@ def test_later_stage_begins_when_the_earlier_one_is_done(store: Store) -> None:
     assert first is not None
     assert second is not None
     assert (first.stage, second.stage, claim(store, "three")) == (0, 0, None)
-    store.write(lambda tx: queue.finish_job(tx, first.id, "one", ""))
+    store.write(lambda tx: worker.finish_job(tx, first.id, "one", ""))
     assert claim(store, "three") is None
-    store.write(lambda tx: queue.finish_job(tx, second.id, "two", ""))
+    store.write(lambda tx: worker.finish_job(tx, second.id, "two", ""))
     last = claim(store, "three")
     assert last is not None
     assert last.stage == 1
@@ -108,24 +107,24 @@ def test_later_stage_begins_when_the_earlier_one_is_done(store: Store) -> None:
 
 def test_piece_that_fails_waits_longer_each_time_and_fails_in_the_end(store: Store, clock: FakeClock) -> None:
     add(store, 0, 1)
-    for tries in range(1, queue.MAX_TRIES + 1):
+    for tries in range(1, worker.MAX_TRIES + 1):
         job = claim(store, "one")
         assert job is not None
         assert job.tries == tries
-        store.write(lambda tx, job=job: queue.fail_job(tx, job.id, "one", "no disk", job.tries))  # type: ignore[misc]
+        store.write(lambda tx, job=job: worker.fail_job(tx, job.id, "one", "no disk", job.tries))  # type: ignore[misc]
         assert claim(store, "one") is None
         clock.advance(seconds=2**tries)
-    listed = store.read(lambda tx: list(queue.list_jobs(tx, 0, 10)))
+    listed = store.read(lambda tx: list(worker.list_jobs(tx, 0, 10)))
     assert [(job.state, job.note) for job in listed] == [("failed", "no disk"), ("waiting", "")]
-    assert store.read(queue.count_unfinished) == 0
-    assert store.write(queue.retry_failed) == 1
+    assert store.read(worker.count_unfinished) == 0
+    assert store.write(worker.requeue_failed) == 1
     assert claim(store, "one") is not None
 
 
 def test_reembedding_in_pieces_gives_every_memory_a_vector_of_the_new_model(
     config: MemoryConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kinds, "_PAGE", 10)
+    monkeypatch.setattr(worker, "_PAGE", 10)
     fill(config, 35)
     new = HashEmbedder(32)
     with MemoryManager(config, embedder=new) as manager:
@@ -153,7 +152,7 @@ def test_upkeep_has_a_piece_for_each_tenant(config: MemoryConfig) -> None:
 def test_import_of_a_file_that_is_gone_is_kept_as_a_failure(
     config: MemoryConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(queue, "MAX_TRIES", 1)
+    monkeypatch.setattr(worker, "MAX_TRIES", 1)
     fill(config, 3)
     with MemoryManager(config, embedder=HashEmbedder(16)) as manager:
         manager.export_jsonl(tmp_path / "export.jsonl")
@@ -185,9 +184,8 @@ def test_unknown_or_incomplete_order_is_refused_and_adds_nothing(
 
 _WORKER = """
 import sys, time
-from memoranda.jobs import kinds, worker
+from memoranda.jobs import worker
 from memoranda.settings import MemoryConfig
-from memoranda.storage import jobs as queue
 from memoranda.testing.fakes import HashEmbedder
 
 class SlowEmbedder(HashEmbedder):
@@ -196,13 +194,13 @@ class SlowEmbedder(HashEmbedder):
         time.sleep(0.3)
         return super().embed(texts, kind=kind)
 
-queue.LEASE_SECONDS = 2
+worker.LEASE_SECONDS = 2
 print("done", worker.work_off(MemoryConfig(db_url=sys.argv[1]), embedder=SlowEmbedder(32)), flush=True)
 """
 
 
 def test_killed_worker_loses_only_its_claim(config: MemoryConfig, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kinds, "_PAGE", 5)
+    monkeypatch.setattr(worker, "_PAGE", 5)
     fill(config, 40)
     with MemoryManager(config, embedder=HashEmbedder(32)) as manager:
         worker.order(manager, "reembed")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from memoranda import MemoryManager
-from memoranda.maintenance.base import UpkeepItem, UpkeepSettings
+from memoranda.maintenance.policies import UpkeepItem, UpkeepSettings
 from memoranda.testing.fakes import HashEmbedder
 from memoranda.types import Clock, Memory, MemoryType
 

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from memoranda.maintenance.base import UpkeepItem, UpkeepSettings
 from memoranda.maintenance.consolidation import (
     PERIOD_KEY,
     THROUGH_KEY,
@@ -14,6 +13,7 @@ from memoranda.maintenance.consolidation import (
     period_of,
     word_vectors,
 )
+from memoranda.maintenance.policies import UpkeepItem, UpkeepSettings
 from memoranda.types import MemoryType
 from tests.unit.maintenance.samples import NOW, SETTINGS, make_item, make_turn
 

@@ -9,9 +9,9 @@ import pytest
 
 from memoranda import ANY, InvalidInput, MemoryManager, Message, NotFound
 from memoranda.maintenance import forget
-from memoranda.maintenance.base import POLICIES, UpkeepSettings
 from memoranda.maintenance.erasure import ErasureRows, ErasureTarget, find_rows, with_derived
 from memoranda.maintenance.forget import MemoryEraser
+from memoranda.maintenance.policies import POLICIES, UpkeepSettings
 from memoranda.results.maintenance import Derivation
 from memoranda.results.receipts import ForgetReceipt
 from memoranda.storage.base import ReadTransaction

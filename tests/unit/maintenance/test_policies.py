@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from memoranda.errors import InvalidInput
-from memoranda.maintenance.base import UpkeepItem, UpkeepSettings
 from memoranda.maintenance.policies import (
+    UpkeepItem,
+    UpkeepSettings,
     faded_importance,
     find_beyond_window,
     find_deletable,

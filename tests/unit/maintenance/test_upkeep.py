@@ -13,7 +13,7 @@ import pytest
 from memoranda import ANY, InvalidInput, MemoryConfig, MemoryManager, MemoryType, Message, aio
 from memoranda.llm.base import LLM
 from memoranda.llm.scripted import ScriptedLLM
-from memoranda.maintenance.base import POLICIES, UpkeepSettings
+from memoranda.maintenance.policies import POLICIES, UpkeepSettings
 from memoranda.maintenance.upkeep_store import PlannedChange, UpkeepStore
 from memoranda.results.maintenance import PolicyName, UpkeepDecision
 from memoranda.testing.fakes import HashEmbedder

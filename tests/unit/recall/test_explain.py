@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import update
 
 from memoranda import ANY, MemoryManager, MemoryType, Message
-from memoranda.maintenance.base import UpkeepSettings
+from memoranda.maintenance.policies import UpkeepSettings
 from memoranda.recall import arms
 from memoranda.storage.base import Transaction
 from memoranda.storage.changes import Supersede

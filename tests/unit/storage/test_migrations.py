@@ -15,9 +15,9 @@ from memoranda.errors import Incompatible
 from memoranda.storage import migrations
 from memoranda.storage.migrations import known_versions
 from memoranda.storage.schema import metadata
-from memoranda.storage.sqlite import schema_check
+from memoranda.storage.sqlite import integrity
 from memoranda.storage.sqlite.connections import load_driver
-from memoranda.storage.sqlite.schema_check import expected_schema, read_schema
+from memoranda.storage.sqlite.integrity import expected_schema, read_schema
 from memoranda.storage.sqlite.store import open_sqlite
 from memoranda.testing.fakes import HashEmbedder
 from memoranda.text.terms import TERMS_VERSION, lexical_keys
@@ -178,14 +178,14 @@ def test_table_of_another_program_is_left_alone(tmp_path: Path) -> None:
 def test_schema_is_checked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     open_sqlite(tmp_path / "a.db").close()
     checked: list[str] = []
-    monkeypatch.setattr(schema_check, "require_schema", lambda _, version, *__: checked.append(version))
+    monkeypatch.setattr(integrity, "require_schema", lambda _, version, *__: checked.append(version))
     open_sqlite(tmp_path / "a.db").close()
     assert checked == []
     _run(tmp_path / "a.db", "ANALYZE")
     open_sqlite(tmp_path / "a.db").close()
     open_sqlite(tmp_path / "a.db").close()
     assert checked == [known_versions()[-1]]
-    monkeypatch.setattr(schema_check, "_migrations_digest", lambda: "edited")
+    monkeypatch.setattr(integrity, "_migrations_digest", lambda: "edited")
     open_sqlite(tmp_path / "a.db").close()
     assert len(checked) == 2
 

@@ -9,8 +9,8 @@ import pytest
 import zstandard
 
 from memoranda.errors import Incompatible, MissingExtra, Unavailable
+from memoranda.files import compress, decompressed
 from memoranda.manager.manager import MemoryManager
-from memoranda.storage.compression import compress, decompressed
 from memoranda.testing.fakes import HashEmbedder
 from memoranda.transfer import importing
 

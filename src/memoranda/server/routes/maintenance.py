@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from memoranda.errors import InvalidInput
-from memoranda.maintenance.base import UpkeepSettings
+from memoranda.maintenance.policies import UpkeepSettings
 from memoranda.records import build
 from memoranda.results.maintenance import CleanupReport, Health, NameActivity, Stats, UpkeepReport, UserActivity
 from memoranda.results.receipts import ForgetReceipt

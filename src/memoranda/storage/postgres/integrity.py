@@ -6,9 +6,8 @@ from typing import Final
 
 from sqlalchemy import text
 
-from memoranda.display import plural
 from memoranda.storage.base import ReadTransaction, Transaction
-from memoranda.storage.integrity import add_terms, damaged_memories, describe_claims, restore_claims
+from memoranda.storage.integrity import run_checks, run_repairs
 
 _UNEVEN: Final = """
   SELECT tenant, agent, "user", session, min(seq) AS first FROM messages WHERE position IS NOT NULL
@@ -71,12 +70,7 @@ _REPAIRS: Final = {
 
 def find_problems(tx: ReadTransaction) -> list[str]:
     """Return what our own questions find, damaged rows included."""
-    found = []
-    for what, query in _CHECKS.items():
-        ids = [str(row[0]) for row in tx.execute(text(query))]
-        if ids:
-            found.append(f"{len(ids)} {what}: {', '.join(ids[:5])}{'…' if len(ids) > 5 else ''}")
-    return [*found, *damaged_memories(tx), *describe_claims(tx)]
+    return run_checks(tx, _CHECKS)
 
 
 def note_heads(tx: Transaction) -> None:
@@ -97,13 +91,5 @@ def remove_empty_owners(tx: Transaction) -> None:
 
 def repair_rows(tx: Transaction) -> list[str]:
     """Rebuild what derives from the rows; return what was done, one sentence each."""
-    done = []
-    for what, statement in _REPAIRS.items():
-        if count := tx.execute(text(statement)).rowcount:
-            done.append(f"{count} {what}")
     renew_searches(tx)
-    if count := add_terms(tx):
-        done.append(f"{plural(count, 'memory')} given their terms again")
-    if count := restore_claims(tx):
-        done.append(f"{plural(count, 'memory')} given their claims again")
-    return done
+    return run_repairs(tx, _REPAIRS)

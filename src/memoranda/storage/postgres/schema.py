@@ -17,9 +17,8 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
 from memoranda.errors import Incompatible, InvalidInput, Unavailable
-from memoranda.storage.long_text import LongText
 from memoranda.storage.postgres import search
-from memoranda.storage.schema import HEAD, counters, jobs, metadata, seals, short_lived
+from memoranda.storage.schema import HEAD, LongText, counters, jobs, metadata, seals, short_lived
 from memoranda.text.terms import TERMS_VERSION
 
 STORE_ID: Final = "store_id"

@@ -16,7 +16,6 @@ from typing import Any, Final, TypeVar
 from sqlalchemy import Connection
 
 from memoranda.errors import InvalidType, MemorandaError, OutcomeUnknown
-from memoranda.fork_safety import register_fork_handler
 from memoranda.storage.base import (
     Durability,
     Generation,
@@ -38,7 +37,7 @@ from memoranda.storage.base import (
 from memoranda.storage.group_commit import GroupCommit
 from memoranda.storage.integrity import renew_terms
 from memoranda.storage.meta import delete_meta, get_meta, set_meta
-from memoranda.storage.postgres import graphs, integrity, search
+from memoranda.storage.postgres import integrity, search
 from memoranda.storage.postgres.connections import (
     ServerConnections,
     driver_of,
@@ -69,6 +68,7 @@ from memoranda.storage.postgres.transaction import (
 from memoranda.storage.rows import index_row, stored_name, to_micros
 from memoranda.storage.schema import ERASURE_PENDING, LAST_ERASURE
 from memoranda.text.terms import TERMS_VERSION
+from memoranda.threads import register_fork_handler
 from memoranda.types import ANY, Clock, IntArray, Memory, Scope, utc_now
 from memoranda.validation import check_clock
 
@@ -170,7 +170,7 @@ class PostgresStore:
         return self._dimensions[generation]
 
     def build_graph(self, key: PartitionKey) -> str:
-        return graphs.build_graph(self._connections, (key.tenant, stored_name(key.user)))
+        return search.build_graph(self._connections, (key.tenant, stored_name(key.user)))
 
     def get_meta(self, key: str) -> str | None:
         [rows] = self._ask(None, (_META, [key]))

@@ -16,11 +16,19 @@ from pathlib import Path
 from typing import Any, Final
 
 from memoranda.errors import Conflict, EncryptionKeyError, Incompatible, InvalidInput, NotFound, Unavailable
-from memoranda.files import atomic_replace, fsync_file, is_file, refuse_database, temporary_file
+from memoranda.files import (
+    COMPRESSED,
+    atomic_replace,
+    compress,
+    decompressed,
+    fsync_file,
+    is_file,
+    refuse_database,
+    temporary_file,
+)
 from memoranda.results.transfer import Backup
 from memoranda.security.encryption import EncryptionKey, random_key
 from memoranda.storage.base import key_file
-from memoranda.storage.compression import SUFFIX, compress, decompressed
 from memoranda.storage.database_key import read_key_file, write_key_file
 from memoranda.storage.errors import translate_errors
 from memoranda.storage.meta import FILE_KEY, FORMER_FILE_KEY
@@ -61,8 +69,8 @@ def back_up(
         force: Whether a file of this name is replaced.
         progress: Called with (done, total).
     """
-    if key is not None and target.suffix == SUFFIX:
-        raise InvalidInput(f"an encrypted backup cannot be compressed: name it without {SUFFIX}")
+    if key is not None and target.suffix == COMPRESSED:
+        raise InvalidInput(f"an encrypted backup cannot be compressed: name it without {COMPRESSED}")
     with translate_driver_errors(str(target)):
         if target.exists() and not force:
             advice = "choose another name, or replace it with force (on the command line, --force)"
@@ -70,7 +78,7 @@ def back_up(
         refuse_database(target, backups=False)
         target.parent.mkdir(parents=True, exist_ok=True)
         with atomic_replace(target, database=True) as temporary:
-            memories = _write_backup(source, temporary, key, progress, packed=target.suffix == SUFFIX)
+            memories = _write_backup(source, temporary, key, progress, packed=target.suffix == COMPRESSED)
             backup = Backup(target, temporary.stat().st_size, memories, _digest(temporary))
             checksum_file(target).unlink(missing_ok=True)
         _write_private(checksum_file(target), f"{backup.sha256}  {target.name}\n".encode())
@@ -203,7 +211,7 @@ def _carry_keys(old: Path, key: EncryptionKey | None, new: Path) -> None:
 @contextmanager
 def _unpacked(backup: Path, folder: Path) -> Iterator[Path]:
     """Yield a backup as a database file: itself, or a decompressed copy in a folder for the time of the block."""
-    if backup.suffix != SUFFIX:
+    if backup.suffix != COMPRESSED:
         yield backup
         return
     with translate_errors(str(folder)):

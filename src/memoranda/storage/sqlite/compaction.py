@@ -13,11 +13,10 @@ from typing import Final, Literal, TypeAlias
 
 from sqlalchemy.exc import DBAPIError
 
-from memoranda import uninterrupted
 from memoranda.errors import Closed, MemorandaError
 from memoranda.storage import meta
 from memoranda.storage.schema import ERASURE_PENDING
-from memoranda.storage.sqlite import schema_check, scrub
+from memoranda.storage.sqlite import integrity, scrub
 from memoranda.storage.sqlite.connections import Connections
 from memoranda.storage.sqlite.transaction import (
     SQLiteTransaction,
@@ -26,7 +25,7 @@ from memoranda.storage.sqlite.transaction import (
     commit,
     truncate_log,
 )
-from memoranda.uninterrupted import Flag
+from memoranda.threads import Flag, start_thread
 
 Progress: TypeAlias = Literal["done", "more", "busy", "others write"]
 _VACUUM_BYTES: Final = 2 * 1024 * 1024
@@ -109,7 +108,7 @@ class Compaction:
         # A daemon that does not keep the store alive. What it leaves undone, the next start of the store finishes.
         arguments = (weakref.ref(self), self._stopped)
         self._thread = threading.Thread(target=_finish, args=arguments, name="memoranda-compaction", daemon=True)
-        uninterrupted.start(self._thread)  # without a thread, the next start or upkeep finishes the work
+        start_thread(self._thread)  # without a thread, the next start or upkeep finishes the work
 
     def _step(self) -> Progress:
         with self._connections.maintaining() as connection:
@@ -147,7 +146,7 @@ class Compaction:
         tx.driver_sql("VACUUM")
         if not truncate_log(tx, _BUSY_MS):
             return "busy"
-        meta.set_meta(tx, schema_check.PASSED, schema_check.passed_note(self._connections.fetch))
+        meta.set_meta(tx, integrity.PASSED, integrity.passed_note(self._connections.fetch))
         meta.delete_meta(tx, ERASURE_PENDING)
         self._sync_failed, self._waiting_since = False, None
         return "done"

@@ -17,7 +17,6 @@ from sqlalchemy import make_url, text
 from sqlalchemy.exc import ArgumentError
 
 from memoranda.errors import Incompatible, InvalidInput, InvalidType
-from memoranda.fork_safety import register_fork_handler
 from memoranda.results.transfer import Backup
 from memoranda.security.encryption import EncryptionKey, random_key
 from memoranda.storage import meta, migrations
@@ -41,7 +40,7 @@ from memoranda.storage.errors import translate_errors
 from memoranda.storage.group_commit import GroupCommit
 from memoranda.storage.integrity import renew_terms
 from memoranda.storage.rows import to_micros
-from memoranda.storage.sqlite import backup, integrity, schema_check, seals, slices
+from memoranda.storage.sqlite import backup, integrity, seals
 from memoranda.storage.sqlite.compaction import Compaction
 from memoranda.storage.sqlite.connections import Connections, load_driver, log_of, require_file_of_log
 from memoranda.storage.sqlite.transaction import (
@@ -60,6 +59,7 @@ from memoranda.storage.sqlite.transaction import (
 )
 from memoranda.text.checks import clean_text
 from memoranda.text.terms import TERMS_VERSION
+from memoranda.threads import register_fork_handler
 from memoranda.types import Clock, IntArray, Memory, Progress, Scope, utc_now
 from memoranda.validation import check_clock
 
@@ -179,8 +179,8 @@ class SQLiteStore:
         with self._connections.reading() as connection:
             tx = SQLiteTransaction(connection)
             begin_read(tx.driver)
-            state = slices.check_slice(tx, slices.read_state(tx), rows)
-        self._commits.submit(lambda tx: slices.write_state(tx, state))
+            state = integrity.check_slice(tx, integrity.read_state(tx), rows)
+        self._commits.submit(lambda tx: integrity.write_state(tx, state))
         return state
 
     def repair(self) -> list[str]:
@@ -192,7 +192,7 @@ class SQLiteStore:
             edited = seals.seal_rows(tx)  # before rows are mended, which seals them again
             done = integrity.repair_rows(tx)
             done += [f"{edited} rows that another program changed were kept as they are"] if edited else []
-            slices.write_state(tx, ScrubState())  # what was found before says nothing about the file as it is now
+            integrity.write_state(tx, ScrubState())  # what was found before says nothing about the file as it is now
             self._connections.lock.forget_note()
         self._damage = self._find_damage()
         return done
@@ -238,7 +238,7 @@ class SQLiteStore:
 
     def _scrub_problems(self) -> tuple[str, ...]:
         try:
-            return self.read(slices.read_state).problems
+            return self.read(integrity.read_state).problems
         except Incompatible as error:
             return (str(error),)
 
@@ -298,7 +298,7 @@ class SQLiteStore:
 
     def _prepare(self) -> None:
         """Bring the schema up to date, and look for damage that can be seen at once."""
-        if not schema_check.has_passed(self._connections.fetch):
+        if not integrity.has_passed(self._connections.fetch):
             self._commits.call(self._upgrade)
         self.id = str(self.get_meta(_STORE_ID))
         if self.key is not None and self.get_meta(meta.FILE_KEY) is None:
@@ -325,7 +325,7 @@ class SQLiteStore:
                     f"back or restore a backup; to begin a new one, delete it and {self._connections.lock.path.name}"
                 )
             if version is not None:
-                schema_check.require_schema(connection, version, module, where)
+                integrity.require_schema(connection, version, module, where)
             migrations.upgrade(connection)
             tx = SQLiteTransaction(connection)
             _name_store(tx)
@@ -333,9 +333,9 @@ class SQLiteStore:
                 renew_terms(tx)
             meta.set_meta(tx, _TERMS, TERMS_VERSION)
             _seal(tx, since=version)
-        note = schema_check.passed_note(self._connections.fetch)
+        note = integrity.passed_note(self._connections.fetch)
         with self._connections.writing() as connection:
-            meta.set_meta(SQLiteTransaction(connection), schema_check.PASSED, note)
+            meta.set_meta(SQLiteTransaction(connection), integrity.PASSED, note)
 
 
 def open_sqlite(

@@ -15,7 +15,6 @@ from sqlalchemy.dialects import sqlite
 from sqlalchemy.dialects.sqlite import Insert, insert
 
 from memoranda.storage.base import Durability, Generation, IndexRow, PartitionKey, PartitionState, TextVector, chunked
-from memoranda.storage.long_text import LongText, pack
 from memoranda.storage.rows import (
     SELECT_MEMORY,
     index_conditions,
@@ -25,7 +24,7 @@ from memoranda.storage.rows import (
     stored_name,
     to_json,
 )
-from memoranda.storage.schema import LAST_ERASURE, memories
+from memoranda.storage.schema import LAST_ERASURE, LongText, memories, pack
 from memoranda.types import ANY, IntArray, Memory, Scope
 
 if TYPE_CHECKING:

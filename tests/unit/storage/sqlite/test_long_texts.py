@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from memoranda import Incompatible, MemoryManager
-from memoranda.storage import long_text, open_store
-from memoranda.storage.short_lived import get_values, put_values
+from memoranda.storage import open_store, schema
+from memoranda.storage.meta import get_values, put_values
 from memoranda.testing.fakes import HashEmbedder
 from memoranda.transfer.copying import copy_store
 
@@ -79,7 +79,7 @@ def test_long_texts_are_compressed_in_the_file_and_read_as_they_were(memory: Mem
 
 
 def test_short_texts_stay_texts(memory: MemoryManager, path: Path) -> None:
-    memory.add_memory("x" * (long_text.LEAST - 1), user="ann")
+    memory.add_memory("x" * (schema.LEAST - 1), user="ann")
     memory.close()
     assert _kinds(path, "memories", "content") == {"text"}
 
@@ -88,7 +88,7 @@ def test_rows_of_before_are_read_edited_and_checked(
     memory: MemoryManager, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as before:
-        before.setattr(long_text, "LEAST", 10**9)
+        before.setattr(schema, "LEAST", 10**9)
         memory_id = _fill(memory)
     memory.close()
     assert _kinds(path, "memories", "content") == {"text"}
