@@ -451,6 +451,24 @@ def _add_tea(server: InProcessServer, key: str) -> str:
 
 
 class TestVersions:
+    @pytest.mark.parametrize(
+        "changes",
+        [["archive"], ["archive", "restore"], ["pin"], ["pin", "unpin"], ["quarantine"], ["quarantine", "release"]],
+        ids=lambda changes: changes[-1],
+    )
+    def test_any_change_by_somebody_else_makes_a_new_version(
+        self, server: InProcessServer, key: str, changes: list[str]
+    ) -> None:
+        memory_id = server.send("POST", "/v1/memories", key, json={"content": "tea"}).json()["id"]
+        path = f"/v1/memories/{memory_id}"
+        for change in changes:
+            read = server.send("GET", path, key).headers["etag"]
+            assert server.send("POST", f"{path}/{change}", key, json={}).status_code == 200
+            late = server.send("PATCH", path, key, json={"importance": 0.9}, headers={"If-Match": read})
+            assert (late.status_code, late.json()["current"]["version"]) == (412, int(read.strip('"')) + 1)
+        now = server.send("GET", path, key).headers["etag"]
+        assert server.send("PATCH", path, key, json={"importance": 0.9}, headers={"If-Match": now}).status_code == 200
+
     def test_etag_sent_as_if_match_guards_an_update(self, server: InProcessServer, key: str) -> None:
         created = server.send("POST", "/v1/memories", key, json={"content": "tea"})
         assert created.headers["etag"] == '"1"'
