@@ -181,6 +181,8 @@ DEFECTS: Final = (
            'rb\'"(?:[^"\\\\]++|\\\\.)*+(?:"|\\\\?\\Z)\'', 'rb\'"(?:[^"\\\\]|\\\\.)*"\''),
     Defect("numbers of any length are quantities", "parsers", "remember/entities.py",
            r"(?<=\d)(?<!\w\d)[\d,]{0,30}", r"(?<=\d)(?<!\w\d)[\d,]*"),
+    Defect("any number of blanks around the words of a date", "parsers", "dates/other_languages.py",
+           'r"\\s{0,2}"', 'r"\\s*"'),
     Defect("handles of readers leak", "soak", "storage/sqlite/raw_readers.py",
            "        self.idle.append(raw)\n        self.in_use.discard(raw)\n", "        self.in_use.add(raw)\n"),
 )  # fmt: skip

@@ -17,9 +17,7 @@ _ROLE = r"(?:now )?(?:an?|the|my|your|his|her|their|our|called|named|as|mrs?\b|m
 _YOU = rf"\byou(?:['’]re| are|['’]ll be| will be|['’]ll play| will play| can be| play| (?:to )?act as| (?:to )?be)(?: the role of)? {_ROLE}"
 _I = rf"\bi(?:['’]m| am|['’]ll be| will be|['’]ll play| will play| can be| play| act as|['’]ll act as)(?: the role of)? {_ROLE}"
 _TAKES_ROLE: Final = re.compile(r"\b(?:you|i)(?:['’]ll| will| can)? (?:be|play|act as)\b", re.I)
-_OPENING = (
-    r"^\W*(?:(?:ok|okay|alright|all right|so|now|well|then|please|hey|hi|hello|great|thanks|cool|and|but|new)\b\W*)*"
-)
+_OPENING = r"^\W{0,20}(?:(?:ok|okay|alright|all right|so|now|well|then|please|hey|hi|hello|great|thanks|cool|and|but|new)\b\W{0,20})*"
 _INVITES = (
     r"(?:let['’]?s|let us|(?:can|could|shall|should) we|we (?:can|could)|(?:do you )?(?:want to|wanna)"
     r"|(?:i|we)(?:['’]d like| want| would like)(?: you| us)? to|(?:can|could|will|would) you|time to|start|begin)"
@@ -33,11 +31,11 @@ _INVITED: Final = re.compile(
 )
 _BOTH: Final = re.compile(rf"{_YOU}.{{0,200}}?{_I}|{_I}.{{0,200}}?{_YOU}", re.I | re.S)
 # "You're the waiter and I'm the guest", but not "You're the best, I'm the luckiest".
-_PART = r"the (?!best\b|greatest\b|\w+iest\b|only\b|one\b|same\b)[\w-]+"
+_PART = r"the (?!best\b|greatest\b|\w+iest\b|only\b|one\b|same\b)[\w-]{1,40}"
 _YOU_ARE, _I_AM = r"you(?:['’]re| are)", r"i(?:['’]m| am)"
 _BOTH_ALONE: Final = re.compile(
-    rf"{_OPENING}(?:{_YOU_ARE} {_PART}[^.,;!?\n]*?[.,;!\s–—-]+(?:and |while )?{_I_AM} (?:{_PART}|(?-i:[A-Z]))"
-    rf"|{_I_AM} (?:{_PART}|(?-i:[A-Z])\w*)[^.,;!?\n]*?[.,;!\s–—-]+(?:and |while )?{_YOU_ARE} {_PART})[^.!?\n]*[.!\s]*$",
+    rf"{_OPENING}(?:{_YOU_ARE} {_PART}[^.,;!?\n]*?[.,;!\s–—-]{1, 6}(?:and |while )?{_I_AM} (?:{_PART}|(?-i:[A-Z]))"
+    rf"|{_I_AM} (?:{_PART}|(?-i:[A-Z])\w*)[^.,;!?\n]*?[.,;!\s–—-]{1, 6}(?:and |while )?{_YOU_ARE} {_PART})[^.!?\n]*[.!\s]*$",
     re.I,
 )
 # "Simulate a call: I am a customer", "In this game I'm a wizard": who else has a role is not said.
@@ -53,7 +51,7 @@ _FICTION: Final = re.compile(
     re.I,
 )
 _ENDS: Final = re.compile(
-    rf"(?:{_OPENING}|[.!?,\n]\s*(?:so |and |ok(?:ay)? |but |now )*)(?:(?:(?:let['’]?s|let us|can we|could we|we can|i want to|i['’]d like to|time to|that was \w+) )*"
+    rf"(?:{_OPENING}|[.!?,\n]\s{0, 3}(?:so |and |ok(?:ay)? |but |now )*)(?:(?:(?:let['’]?s|let us|can we|could we|we can|i want to|i['’]d like to|time to|that was \w+) )*"
     rf"(?:end|ending|stop|finish|quit|exit|leave|enough|pause|drop|break|out|no more|done|abort)(?: of| with| out of)?(?: (?:the|this|our|that|my))*"
     rf"(?: (?:[\w-]+ )?{_GAME}\b| pretend play)\s*(?:now|here|please|thanks|for now|for today|mode)?\s*(?:[.,!;:)–—-]|$)"
     rf"|(?:the |our |this )?(?:[\w-]+ )?{_GAME}(?: is|['’]s)? (?:over|done|finished|ended|ends)\b"
