@@ -78,6 +78,8 @@ class Connections:
         self.durability = durability
         self._open_handle = partial(_open_handle, self.module, str(path), durability, self.cipher)
         self._closed = False
+        self.write_problem: str | None = None
+        """Why the last write failed; None when it succeeded."""
         self._forked_in_use = False
         self._fork_locks: list[threading.Lock] = []
         self._start()
@@ -171,7 +173,7 @@ class Connections:
         Without `sync` it is on disk with the next one, which is written behind it.
         """
         refused: MemorandaError | None = None
-        with translate_errors(str(self.path)), self._driver_errors():
+        with self._noting_failure(), translate_errors(str(self.path)), self._driver_errors():
             try:
                 connection = self._writer_connection()
                 if not sync:
@@ -191,6 +193,16 @@ class Connections:
                 raise
         if refused is not None:
             raise refused
+
+    @contextmanager
+    def _noting_failure(self) -> Iterator[None]:
+        """Keep the error of a write that the disk or the database refuses, until one succeeds: `health` shows it."""
+        try:
+            yield
+        except Unavailable as error:
+            self.write_problem = f"the last write failed: {error}"
+            raise
+        self.write_problem = None
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:

@@ -227,7 +227,11 @@ class SQLiteStore:
     def status(self) -> StoreStatus:
         files = (self.path, self.path.with_name(f"{self.path.name}-wal"))
         driver = self._connections.driver
-        problems = (self._connections.problem(), self._damage, self._compaction.problem, *self._scrub_problems())
+        connections = self._connections
+        problems = (
+            *(connections.problem(), connections.write_problem, self._damage, self._compaction.problem),
+            *self._scrub_problems(),
+        )
         return StoreStatus(
             database=str(self.path),
             size_bytes=sum(file.stat().st_size for file in files if file.exists()),
