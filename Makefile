@@ -9,7 +9,7 @@ RERANKER := ./packages/memoranda-reranker
 
 # `make` alone lists the targets.
 .DEFAULT_GOAL := help
-# `make prove PROVE="kill disk" RUNS=500 SEED=7` runs a part: two regimes, 500 runs each.
+# `make prove PROVE="kill faults" RUNS=500 SEED=7` runs a part: two regimes, 500 runs each.
 PROVE ?= $(shell $(BIN)/python -m tests.prove.run --names)
 SEED ?= $(shell date +%s)
 PART_SECONDS ?= 3600

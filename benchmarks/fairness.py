@@ -2,7 +2,8 @@
 
 One server process, two tenants with a key each. One tenant adds a memory every few milliseconds, and the time of each
 add is taken; meanwhile the other does nothing, remembers 1,000 messages in one call, sends 1 MB of JSON with unknown
-fields, sends eight of those at once, or forgets a user. Ordinary settings and the real embedder.
+fields, sends eight of those at once, eight questions of 1 MB, texts that are too long, memories with thousands of
+metadata fields or values, a text made to be slow to read, or forgets a user. Ordinary settings, the real embedder.
 """
 
 from __future__ import annotations
@@ -82,6 +83,15 @@ async def eight_at_once(client: httpx2.AsyncClient) -> None:
     await asyncio.gather(*(unknown_fields(client) for _ in range(8)))
 
 
+def eight_times(path: str, body: dict[str, object], status: int) -> Callable[[httpx2.AsyncClient], Awaitable[None]]:
+    async def send(client: httpx2.AsyncClient) -> None:
+        content = json.dumps(body).encode()
+        answers = await asyncio.gather(*(client.post(path, content=content, headers=_JSON) for _ in range(8)))
+        assert {answer.status_code for answer in answers} <= {status, 200}, answers[0].text[:200]
+
+    return send
+
+
 async def forget(client: httpx2.AsyncClient) -> None:
     (await client.post("/v1/forget", json={"user": "busy"})).raise_for_status()
 
@@ -97,6 +107,17 @@ _LOADS: dict[str, Callable[[httpx2.AsyncClient], Awaitable[None]]] = {
     f"`remember` of {_MESSAGES:,} messages": remember,
     "1 MB of unknown fields": unknown_fields,
     "eight times that at once": eight_at_once,
+    "eight questions of 1 MB": eight_times("/v1/recall", {"query": "tea cup " * 120_000}, 200),
+    "eight texts of 7 MB, which are refused": eight_times("/v1/memories", {"content": "tea " * 1_800_000}, 422),
+    "eight memories with 9,000 metadata fields": eight_times(
+        "/v1/memories", {"content": "tea", "metadata": {f"field {number}": number for number in range(9_000)}}, 201
+    ),
+    "eight memories with a list of 99,000 values": eight_times(
+        "/v1/memories", {"content": "tea", "metadata": {"list": list(range(99_000))}}, 201
+    ),
+    "eight texts with 7,000 lines between two words": eight_times(
+        "/v1/remember", {"content": "去年 1" + "\n" * 7_000 + "x"}, 201
+    ),
     "`forget` of the user of those messages": forget,
 }
 

@@ -76,9 +76,11 @@ def refuse_database(target: Path, *, backups: bool = True) -> None:
     owners = [target.name.removesuffix(suffix) for suffix in _BESIDE_DATABASE if target.name.endswith(suffix)]
     for name in (target.name, *filter(None, owners)):
         database = target.with_name(name)
-        is_open, was_open = (database.with_name(name + suffix).exists() for suffix in ("-wal", ".lock"))
+        has_log, has_journal, was_open = (
+            database.with_name(name + suffix).exists() for suffix in ("-wal", "-journal", ".lock")
+        )
         refuses_closed = backups or name != target.name
-        if is_open or (refuses_closed and (was_open or _starts_like_database(database))):
+        if has_log or has_journal or (refuses_closed and (was_open or _starts_like_database(database))):
             raise InvalidInput(f"{target} is a database or belongs to one, and would be lost: choose another name")
 
 

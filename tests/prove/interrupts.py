@@ -24,7 +24,6 @@ from typing import Any, Final
 from unittest import mock
 
 from memoranda import MemoryManager
-from memoranda.errors import Unavailable
 from memoranda.storage import group_commit
 from memoranda.storage.sqlite import store
 from memoranda.testing.fakes import HashEmbedder
@@ -156,10 +155,6 @@ class Moments:
             call()
         except KeyboardInterrupt:
             return False
-        except Unavailable:
-            if not self.came:
-                raise
-            return False  # it came in a function that SQLite calls, which only says that the function failed
         finally:
             sys.settrace(None)
             signal.setitimer(signal.ITIMER_REAL, 0)

@@ -67,6 +67,8 @@ PARTS = (
     " ",
     "\t",
     "\n",
+    "\u3000",
+    "去年 1",
     "a",
     "A",
     "1",
@@ -214,6 +216,9 @@ SENTENCES = (
     "Actually, my favourite colour is not red but blue. Since 2019 Nora's sister works for Acme in Ghent.",
     "Nora keeps the key of the boat house under the third stone [#7, chat]",
     "# Notes\n\n- Ann: likes tea (since 2024-03-01) [#12]\n\n```python\nprint(1)\n```\n| a | b |",
+    "我去年 3 月 5 日搬到了奥斯陆，昨天晚上见了她。",
+    "昨日の夜、3 年前から知っている友人に会いました。来年 4 月に引っ越します。",
+    "Vor drei Wochen bin ich nach Oslo gezogen; seit gestern habe ich ein neues Passwort: hunter2.",
 )
 TARGETS: dict[str, Target] = {
     "filters": Target(make_filter, [WHERE]),

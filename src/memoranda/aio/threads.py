@@ -9,6 +9,7 @@ from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from contextvars import ContextVar
 from copy import copy
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar
 
@@ -18,6 +19,8 @@ from memoranda.threads import Flag
 P = ParamSpec("P")
 R = TypeVar("R")
 _Job: TypeAlias = Callable[[], None]
+large: ContextVar[bool] = ContextVar("large", default=False)
+"""Whether the call that is made is for a request so long that it is work for the processor."""
 Inner = TypeVar("Inner")
 Inner_co = TypeVar("Inner_co", covariant=True)
 
@@ -136,10 +139,10 @@ class Threads:
         return self._ended.is_set()
 
     async def run(self, call: Callable[[], R], *, model: bool, background: bool = False) -> R:
-        """Run the call in a thread and return its result."""
+        """Run the call in a thread and return its result; a large one with long work, one at a time for each tenant."""
         if self.closed:
             raise Closed("this MemoryManager is closed: make a new one")
-        pool = self._pools["background" if background else "model" if model else "store"]
+        pool = self._pools["background" if background or large.get() else "model" if model else "store"]
         return await wait_for_end(asyncio.wrap_future(pool.submit(self._tenant, call)))
 
     def close(self) -> None:

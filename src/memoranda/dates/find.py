@@ -35,6 +35,7 @@ from memoranda.dates.rules import (
 from memoranda.dates.vocabulary import NUMBER, find_word_kinds, parse_count, weekday_number
 from memoranda.text.cache import text_cache
 from memoranda.text.languages import ENGLISH, recognize
+from memoranda.text.sentences import pieces
 from memoranda.text.terms import languages_of, lower_case
 
 MentionKind: TypeAlias = Literal["at", "since", "until"]
@@ -261,27 +262,35 @@ def find_mentions(text: str, said_at: datetime, *, prefer: Tense | None = None) 
     """
     if len(text) > MAX_TEXT:
         return ()
+    languages = _languages_of_dates(text)
+    return tuple(
+        _to_mention(text, replace(found, start=start + found.start, end=start + found.end))
+        for start, end in pieces(text)
+        for found in _find_in_piece(text[start:end], said_at, prefer, languages)
+    )
+
+
+def _find_in_piece(text: str, said_at: datetime, prefer: Tense | None, languages: Sequence[str]) -> list[Expression]:
     lowered = lower_case(text)
-    translated = _find_translated(lowered, said_at, prefer, _languages_of_dates(text, lowered))
+    translated = _find_translated(lowered, said_at, prefer, languages)
     # No rule for English may match a part of it.
     lowered = blank(lowered, sorted((found.start, found.end) for found in translated))
     rules = _select_rules(find_word_kinds(lowered))
     if not rules and not translated:
-        return ()
+        return []
     english = sorted(_find_expressions(text, lowered, rules, said_at, prefer), key=lambda found: found.start)
-    expressions = [*translated, *expand_expressions(text, said_at, english)]
-    return tuple(_to_mention(text, found) for found in sorted(expressions, key=lambda found: found.start))
+    return sorted([*translated, *expand_expressions(text, said_at, english)], key=lambda found: found.start)
 
 
 _SPACED: Final = re.compile(r"[^\W_]+")
 
 
-def _languages_of_dates(text: str, lowered: str) -> tuple[str, ...]:
+def _languages_of_dates(text: str) -> tuple[str, ...]:
     """Return the languages whose time words are looked for; by words for days where nothing else shows a language."""
     found = languages_of(text)
     if found or len(text) > _SHORT_TEXT:
         return found
-    words = _SPACED.findall(fold_accents(lowered))
+    words = _SPACED.findall(fold_accents(lower_case(text)))
     shown = [trigger_words()[word] for word in words if word in trigger_words()]
     if not shown or ENGLISH in recognize(text, words):
         return ()

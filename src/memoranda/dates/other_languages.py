@@ -120,7 +120,8 @@ class _Language:
             return f"(?P<{name}>{_DIGIT_SLOTS[kind]})"
         words = sorted(self._slots[kind], key=len, reverse=True)
         digits = r"\d{1,3}|" if kind == "n" else ""
-        space = "" if self._words.spaced else r"\s*"
+        # A few: each of a thousand blanks would be tried as the first of those before a word.
+        space = "" if self._words.spaced else r"\s{0,2}"
         alternatives = "|".join(word.replace(" ", r"\s+") for word in words)
         return f"{space}(?P<{name}>{digits}{alternatives}){space}"
 

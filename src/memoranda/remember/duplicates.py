@@ -45,8 +45,8 @@ _POLITE_START: Final = re.compile(
     re.I,
 )
 _POLITE_END: Final = re.compile(
-    r"(?:(?:\s*[,.!?;\n–—][\s,.!?;–—-]*|(?<!\bto)\s+(?=please\s*\?))(?:please|thanks"
-    r"|thank you(?: (?:so|very) much)?|thx|cheers))+[\s.!?)]*$",
+    r"(?:(?:(?<![\s,.!?;–—-])(?=[^\S\n]*[,.!?;\n–—])[\s,.!?;–—-]+|(?<!\bto)(?<!\s)\s+(?=please\s*\?))(?:please|thanks"
+    r"|thank you(?: (?:so|very) much)?|thx|cheers)){1,3}[\s.!?)]*$",
     re.I,
 )
 _ASKING = r"(?:what|where|who|whom|whose|when|why|how|which)\b"

@@ -45,7 +45,7 @@ _QUOTING: Final = re.compile(
     re.IGNORECASE,
 )
 """Words before a colon that say that a text is quoted: "As you told me: …"."""
-_JSON: Final = re.compile(r"\s*(?:```\w*\s*)?(?P<json>[\[{].*[\]}])\s*(?:```)?\s*\Z", re.DOTALL)
+_JSON: Final = re.compile(r"\s*+(?:```\w*\s*)?(?P<json>[\[{].*[\]}])\s*+(?:```)?\s*+\Z", re.DOTALL)
 _JSON_TEXT: Final = re.compile(r'"(?:[^"\\\n]|\\.)*"')
 _AFTER_LENGTH: Final = 1_000
 """Characters of the longest mark after a text: a search for marks in the whole of a long text would take seconds."""

@@ -35,7 +35,7 @@ VENDOR_KEYS: Final = (
     r"\b(?:hf|gsk|npm)_[A-Za-z0-9]{30,}",
     r"\b(?:hf|gsk|npm|r8|dop_v1|doo_v1|dor_v1|shpat|shpss|shpca|shppa|lin_api|ntn|figd|rubygems|sbp|sntrys|phc|phx|rnd|dckr_pat|glsa|glc|"
     r"ATCTT3xFfG|pscale_tkn|pscale_pw|key_live|rdme|vc[apst]|prefect|pnu|pul|tfp|cfut|cfat|fo1|fm2|fio-u|EZAK|EZTK|ops|oat|pcsk|csk|fw|xai|nvapi|"
-    r"tvly|pplx|tskey|xkeysib|xsmtpsib|PMAK|sq0atp|sq0csp|AGE-SECRET-KEY|CFPAT|NRAK|NRJS|NRII|ABSK|cio|bkua|aio|sk_prod|sgp)[-_](?=[A-Za-z_-]*\d)[A-Za-z0-9_-]{16,}",
+    r"tvly|pplx|tskey|xkeysib|xsmtpsib|PMAK|sq0atp|sq0csp|AGE-SECRET-KEY|CFPAT|NRAK|NRJS|NRII|ABSK|cio|bkua|aio|sk_prod|sgp)[-_](?=[A-Za-z_-]{0,512}\d)[A-Za-z0-9_-]{16,}",
     r"\bsecret_[A-Za-z0-9]{40,}",  # Notion
     r"\bhv[sbr]\.[A-Za-z0-9_-]{20,}|\bdp\.(?:pt|st|ct|sa)\.[A-Za-z0-9._-]{30,}|\bs\.[A-Za-z0-9]{24}\b",  # Vault, Doppler
     r"\bpypi-[A-Za-z0-9_-]{20,}|(?i:\bage-secret-key-1)[a-zA-Z0-9]{20,}",
@@ -51,7 +51,7 @@ VENDOR_KEYS: Final = (
     r"(?P<keep>\b[A-Za-z][A-Za-z0-9+.-]{1,30}://[^\s:/@\"'<>]{0,256}:)(?!(?i:pass ?word|passwd|pass|pwd|secret|change_?me|your[-_]?\w*|example|placeholder|x{3,}|\*{3,}|\$\{?\w+\}?|\{\w+\}|%\w+%|\[\w+\])@)[^\s/@\"'<>]{1,256}(?=@)",
     r"\b[5KL][1-9A-HJ-NP-Za-km-z]{50,51}\b|\b[xyz]prv[1-9A-HJ-NP-Za-km-z]{90,}|\bnsec1[02-9ac-hj-np-z]{50,}",  # wallets
     r"(?P<keep>(?i:[?&;](?:access_token|auth_token|id_token|refresh_token|token|api_?key|apikey|key|auth|sig|signature|x-amz-signature|password|pwd|"
-    r"pass|secret|client_secret|jwt|session_?id|sessionid|sid|sas|code)=))(?=[^\s&#\"'<>]*\d)[^\s&#\"'<>]{8,512}",
+    r"pass|secret|client_secret|jwt|session_?id|sessionid|sid|sas|code)=))(?=[^\s&#\"'<>]{0,512}\d)[^\s&#\"'<>]{8,512}",
     r"(?P<keep>(?i:\botpauth://[^\s?]{0,200}\?(?:[^\s&]{0,80}&){0,4}secret=))[A-Za-z2-7]{10,}",
     r"(?P<keep>\bhttps?://[^\s?]{0,80}/(?:private-|calendar/|ical/))(?=[\w@.%-]{0,80}[0-9a-f]{16})[\w@./%-]{20,}",
     # A private key that is cut at its beginning, or kept by PuTTY.
@@ -60,19 +60,19 @@ VENDOR_KEYS: Final = (
     r"\$(?:apr1|1|2[abxy]|5|6|7|y|argon2\w{1,2}|scrypt|pbkdf2[\w-]{0,10})\$[^\s:;\"']{20,}|\{S?SHA\d{0,3}\}[A-Za-z0-9+/=]{20,}|\bpbkdf2_sha\d+\$\d+\$\S{20,}",
     r"(?P<keep>(?i:\bwifi:)(?:[A-OQ-Z]:[^;\n]{0,64};){0,4}P:)(?:\\.|[^;\n]){4,64}",  # the text of a Wi-Fi QR code
     # A token as the user of a URL, and tokens in the path of web hooks, bots and links to reset or join.
-    r"(?P<keep>\bhttps?://)(?=[^\s@/:]*\d)(?=[^\s@/:]*[A-Za-z])[^\s@/:.]{20,256}(?=(?::x-oauth-basic)?@)",
+    r"(?P<keep>\bhttps?://)(?=[^\s@/:]{0,512}\d)(?=[^\s@/:]{0,512}[A-Za-z])[^\s@/:.]{20,256}(?=(?::x-oauth-basic)?@)",
     r"(?P<keep>\bhttps?://[^\s/]{0,80}hooks?[^\s/]{0,60}/(?:[a-z]{2,20}\d?/){0,4})(?=\S{0,120}(?:[A-Za-z]\d|\d[A-Za-z]|\d{6}))[\w@/%=.-]{12,}|(?P<keep2>\bhttps?://[^\s?]{0,120}/(?:web)?hooks?\w{0,4}/)(?=\S{0,120}(?:[A-Za-z]\d|\d[A-Za-z]|\d{6}))[\w@/%=-]{12,}",
-    r"(?P<keep>\bhttps?://[^\s?]{0,120}/(?:reset|reset-password|invite|join|magic|magic-link|verify|confirm|activate|unsubscribe|login|auth)/)(?=\S*\d)(?=\S*[A-Za-z])[\w=-]{20,}",
+    r"(?P<keep>\bhttps?://[^\s?]{0,120}/(?:reset|reset-password|invite|join|magic|magic-link|verify|confirm|activate|unsubscribe|login|auth)/)(?=\S{0,512}\d)(?=\S{0,512}[A-Za-z])[\w=-]{20,}",
     r"(?P<keep>/bot)\d{6,12}:[\w-]{30,}",
     # Session cookies and signatures of requests.
-    r"(?P<keep>(?i:(?<![\w.-])(?:[\w.-]{0,20}sess(?:ion)?[\w.-]{0,6}|connect\.sid|sid|csrf[_-]?token|auth[\w-]{0,10}|remember_\w{1,20})=))(?!\$|<|\{)(?=[^\s;&\"']*\d)[^\s;&\"',]{16,}",
+    r"(?P<keep>(?i:(?<![\w.-])(?:[\w.-]{0,20}sess(?:ion)?[\w.-]{0,6}|connect\.sid|sid|csrf[_-]?token|auth[\w-]{0,10}|remember_\w{1,20})=))(?!\$|<|\{)(?=[^\s;&\"']{0,512}\d)[^\s;&\"',]{16,}",
     r"(?P<keep>\b(?:Signature|response|oauth_signature)=\"?)[\w%+/=]{28,}",
     r"(?P<keep>\bjdbc:oracle:\w+:[\w.-]{1,40}/)[^\s@/]{3,64}(?=@)|(?P<keep2>(?<!\S)[\w.*-]{1,80}:(?:\d{2,5}|\*):[\w*-]{1,40}:[\w-]{1,40}:)(?!\d+:\d+)[^\s:]{4,}(?=\s|$)",
     r"(?P<keep>(?i:<(?:[\w.:-]{0,30})(?:password|passwd|passphrase|secret|token|api_?key)>))[^<\s$*{]{3,}(?=</)",
     r"(?P<keep>(?i:\b(?:key|name)=\"[\w.:-]{0,40}(?:password|passwd|passphrase|secret|token|api_?key|pwd)\"\s{1,3}value=\"))[^\"<$*{]{3,}",
     # A name that ends in a word for a secret, with a value. A plain word counts when the line or the list goes on after it.
     rf"(?P<keep>{_FIELD}[\"']?\s{{0,4}}(?:=>|:=|[=:])\s{{0,4}}[\"'`]?){_NO_VALUE}(?:(?<=[\"'`])(?!\s*[\"'`])[^\"'`\n]{{4,200}}(?=[\"'`])|"
-    r"(?=[^\s\"',;&]*[\d!@#%^&*_+=~-])[^\s\"'`,;&<]{4,}|(?:(?<=[=\"])|(?<=: ))(?![A-Z][a-z])[^\W\d_]{3,40}(?=[;&,}\"']|\s*(?:\n|$)))",
+    r"(?=[^\s\"',;&]{0,512}[\d!@#%^&*_+=~-])[^\s\"'`,;&<]{4,}|(?:(?<=[=\"])|(?<=: ))(?![A-Z][a-z])[^\W\d_]{3,40}(?=[;&,}\"']|\s*(?:\n|$)))",
     r"(?P<keep>(?i:(?:^|\n)\s{0,8}(?:ENV|export|set|SETX?) [\w.]{0,40}(?:password|passwd|secret|token|api_?key|pwd) ))(?![$<{*])[^\s=]{4,}(?=\s*(?:\n|$))",
 )  # fmt: skip
 
@@ -94,10 +94,10 @@ _LINK: Final = (
     r"is now|now is|is still|still is|reads|goes|lautet|ist|heißt|est|es|será|sera|è|é|sarà|jest|to(?= \S*\d)|brzmi|это|är|er|on|je|is nu)(?: now| still|:)?\s{1,3})"
 )
 _OF: Final = r"(?:(?: of| for| to| on| at| in| für| fürs| zum| vom| von| pour| de| du| del| della| para| per| do| da| voor| van| dla| från| til)(?: \S{1,30}){1,4}?)?"
-_STRONG: Final = r"(?!\*\*|![a-z]+\s)(?=[^\s\"'`“”]*[\d!@#$%^&*_+=~])[^\s\"'`“”,;]{3,}"
+_STRONG: Final = r"(?!\*\*|![a-z]+\s)(?=[^\s\"'`“”]{0,512}[\d!@#$%^&*_+=~])[^\s\"'`“”,;]{3,}"
 """A value with a digit or a symbol in it: "my password is too long" is no secret."""
 
-_MIXED: Final = r"(?=[^\s\"'`“”,;)]*\d)(?=[^\s\"'`“”,;)]*[A-Za-z])[^\s\"'`“”,;()]"
+_MIXED: Final = r"(?=[^\s\"'`“”,;)]{0,512}\d)(?=[^\s\"'`“”,;)]{0,512}[A-Za-z])[^\s\"'`“”,;()]"
 """Letters and digits in one value: a word, a year or a price has only one of them."""
 _PASSWORD: Final = r"(?:pass ?word|pass ?code|pass ?phrase|passwd|pwd|passwort|kennwort|mot de passe|contrase[nñ]a|senha|wachtwoord|has[lł]o|пароль|lösenord|heslo|şifre)"
 
@@ -143,7 +143,7 @@ SPOKEN: Final = (
     rf"(?P<keep>(?i:\b(?:{_CODE})\b{_OF}(?:{_LINK}|\?\s)))(?:[A-Z]-)?[#*]?\d(?:[ -]?\d){{3,8}}[#*]?(?!\w)",
     rf"(?P<keep>(?i:\b(?:{_CODE}|(?<!zip )(?<!area )(?<!post )(?<!postal )(?<!error )(?<!promo )code (?:for|of|to|für|pour|de|del|do|da|van|voor) (?:\w+ ){{0,3}}?(?:{_DOORS}|{_DEVICES}))(?: (?:für|for|of|to) (?:\w+ ){{0,3}}\w+)?(?:\s{{0,2}}[:=?]| is| ist| lautet| est| es| è| é)?\s{{1,3}}))[#*]?\d(?:[ -]?\d){{3,7}}[#*]?(?!\w)",
     # A value of letters and digits that is used for something one signs in to.
-    rf"(?P<keep>(?i:\b(?:use|used|try|enter|type|put|with|take|nimm|nutze|utilise|usa|gebruik) [\"'`“]?))(?!{_TECHNICAL})(?=[a-z\W\d]|[A-Z][a-z])(?=[^\s\"'`]*\d){_MIXED}{{5,40}}(?=[\"'`”]? (?i:for|at|für|pour|para|per|voor) (?i:(?:the|my|our|your|das|den|die|le|la|el|il|o|a|de|het) )?(?i:\w+ ){{0,2}}(?i:{_SIGN_IN})\b(?!['’]s? \w|[ -](?i:cable|driver|config|code|tests?|build|side)))",
+    rf"(?P<keep>(?i:\b(?:use|used|try|enter|type|put|with|take|nimm|nutze|utilise|usa|gebruik) [\"'`“]?))(?!{_TECHNICAL})(?=[a-z\W\d]|[A-Z][a-z])(?=[^\s\"'`]{{0,512}}\d){_MIXED}{{5,40}}(?=[\"'`”]? (?i:for|at|für|pour|para|per|voor) (?i:(?:the|my|our|your|das|den|die|le|la|el|il|o|a|de|het) )?(?i:\w+ ){{0,2}}(?i:{_SIGN_IN})\b(?!['’]s? \w|[ -](?i:cable|driver|config|code|tests?|build|side)))",
     rf"(?P<keep>(?i:\b(?:{_SIGN_IN}|sign up|signs? me up)\b[^.\n]{{0,50}}?\b(?:get in|log in|sign in|go|connect|unlock\w*|log on) with [\"'`“]?))(?!{_TECHNICAL}){_MIXED}{{6,40}}",
     rf"(?P<keep>(?i:\b(?:go|log in|sign in|connect) with [\"'`“]?))(?!{_TECHNICAL})(?=[a-z]|[A-Z][a-z]){_MIXED}{{6,40}}(?=[^.\n]{{0,40}}(?i:\b(?:site|sign|log|account|register)))",
     rf"(?P<keep>(?i:\b(?:{_ACCOUNTS})\b[^.\n]{{0,30}}(?:\.\w[^.\n]{{0,20}})?\b(?:use|used|try|need|with|enter|type|put)) [\"'`“]?)(?!{_TECHNICAL}){_WORD_AND_DIGITS}",
@@ -156,13 +156,13 @@ SPOKEN: Final = (
     rf"(?P<keep>(?:(?i:\b(?:{_PAPERS})|\b(?:driv(?:er['’]?s?|ing)['’]? licen[cs]e))|\b(?:SIN|PAN|TFN|EIN|NI|NIE|NIF|RUT|ABN|ITIN|NHS|AHV|BSN|CPF|CURP|RFC))(?i:[ -]?(?:number|no\.?|nr\.?|nummer|num[ée]ro|n[úu]mero|card|#|n[°º])){{0,2}}(?i:\s{{0,2}}[:=]| is| ist| lautet| est| es| è| é)?\s{{1,3}})"
     r"(?!\d{4}-\d\d-\d\d|\d{1,2}[./]\d{1,2}[./]\d|\d{4}\b(?![ -]?\d))(?=(?:[ ./-]?[A-Z]){0,6}(?:[ ./-]?\d[ ./-]?[A-Z]{0,3}){4})[A-Z\d](?:[ ./-]?[A-Z\d]){6,20}\b",
     r"\b[A-Z]{6}\d{2}[A-EHLMPRST]\d{2}[A-Z]\d{3}[A-Z]\b|\b\d{3}\.\d{3}\.\d{3}-\d{2}\b",
-    r"(?P<keep>(?i:\b(?:sort code|routing|bsb|ach|bank|kontonummer)\b[^\n]{0,50}?(?:account|acct|kontonummer)?(?: number| no\.?)?(?: is|:)?\s{1,2}))\d{6,17}\b(?=[^\n]*$)|(?P<keep2>(?i:\b(?:account number|kontonummer|numéro de compte|número de cuenta)(?: is|:| ist| est| es)?\s{1,2}))\d[\d -]{6,20}\d\b",
+    r"(?P<keep>(?i:\b(?:sort code|routing|bsb|ach|bank|kontonummer)\b[^\n]{0,50}?(?:account|acct|kontonummer)?(?: number| no\.?)?(?: is|:)?\s{1,2}))\d{6,17}\b(?=[^\n]{0,512}$)|(?P<keep2>(?i:\b(?:account number|kontonummer|numéro de compte|número de cuenta)(?: is|:| ist| est| es)?\s{1,2}))\d[\d -]{6,20}\d\b",
     # Keys of software: groups of capitals and digits.
     r"(?P<keep>(?i:\b(?:steam|game|cd|product|activation|licen[cs]e|gift ?card) (?:key|code)\b[^.\n]{0,20}?))(?=[A-Z-]{0,20}\d)(?:[A-Z0-9]{4,6}-){2}[A-Z0-9]{4,6}\b",
     rf"(?P<keep>(?i:\b{_PASSWORD}\b[^.\n]{{0,50}}(?:, so|, i\.e\.|, meaning|, also|, alors|, así que) ))\d{{4,10}}\b",
-    r"(?P<keep>(?i:\b(?:licen[cs]e|serial|product|activation|windows|office|steam|cd|registration|lizenz|licencia|licence|licenza)\b[^.\n]{0,30}?))(?=[A-Z-]*\d)(?:[A-Z0-9]{4,6}-){3,8}[A-Z0-9]{4,6}\b|\b(?=[A-Z-]{0,20}\d)(?=[\d-]{0,20}[A-Z])(?:[A-Z0-9]{5}-){4}[A-Z0-9]{5}\b",
-    r"(?P<keep>(?i:\b(?:wpa2?|wi-?fi|wlan|network|netz)(?:-| )?(?:key|schlüssel|code|clé|clave|chiave|chave|sleutel)(?: is| ist| est| es|:| =)?\s{0,2}[:=]?\s{0,2}))(?=[^\s,;]*\d)[^\s,;]{8,}",
-    r"(?P<keep>(?i:\b(?:code|clé|clave|chiave|chave) (?:du |del |do )?(?:wi-?fi|wlan)(?: est| es| è| é)?\s{0,2}[:=]?\s{0,2}))(?=[^\s,;]*\d)[^\s,;]{6,}",
+    r"(?P<keep>(?i:\b(?:licen[cs]e|serial|product|activation|windows|office|steam|cd|registration|lizenz|licencia|licence|licenza)\b[^.\n]{0,30}?))(?=[A-Z-]{0,512}\d)(?:[A-Z0-9]{4,6}-){3,8}[A-Z0-9]{4,6}\b|\b(?=[A-Z-]{0,20}\d)(?=[\d-]{0,20}[A-Z])(?:[A-Z0-9]{5}-){4}[A-Z0-9]{5}\b",
+    r"(?P<keep>(?i:\b(?:wpa2?|wi-?fi|wlan|network|netz)(?:-| )?(?:key|schlüssel|code|clé|clave|chiave|chave|sleutel)(?: is| ist| est| es|:| =)?\s{0,2}[:=]?\s{0,2}))(?=[^\s,;]{0,512}\d)[^\s,;]{8,}",
+    r"(?P<keep>(?i:\b(?:code|clé|clave|chiave|chave) (?:du |del |do )?(?:wi-?fi|wlan)(?: est| es| è| é)?\s{0,2}[:=]?\s{0,2}))(?=[^\s,;]{0,512}\d)[^\s,;]{6,}",
     rf"(?P<keep>(?i:\b(?:credentials?|log ?ins?|account|zugangsdaten|identifiants)\b[^.\n]{{0,30}}?(?:to|as|now|auf)\s{{1,3}})\S{{2,40}}\s{{1,2}}[/:|]\s{{0,2}}){_MIXED}{{5,}}",
     # A code of digits that is said to be it; other kinds of codes are named by the word before.
     r"(?P<keep>(?i:(?<!zip )(?<!area )(?<!post )(?<!postal )(?<!error )(?<!exit )(?<!status )(?<!return )(?<!response )(?<!http )(?<!fault )(?<!product )(?<!item )(?<!order )(?<!promo )(?<!coupon )(?<!discount )"
@@ -174,25 +174,25 @@ SPOKEN: Final = (
     r"(?P<keep>(?i:\bpin(?: code| number)?(?: (?!is\b)\w+){0,4}?(?:['’]s|:| =| is| ist| est| es| è| é)\s{1,3}))\d(?:[ -]?\d){3,7}(?!\w)",
     r"(?P<keep>(?i:\b(?:garage|safe|door|gate|locker|vault|alarm|lock|box)\b[^.\n]{0,20}? (?:opens?|unlocks?|works?|disarms?) with ))\d(?:[ -]?\d){3,9}(?!\w)",
     r"(?P<keep>(?i:\b(?:alarm|lock|keypad|safe|locker|vault|padlock): ))[#*]?\d(?:[ -]?\d){3,7}[#*]?(?!\w)",
-    r"(?P<keep>(?i:\blog(?:ged|ging)? ?in(?:to)?\b[^.\n]{0,40}? with \S{2,40} (?:/|and|:) ))(?=\S*\d)(?=\S*[A-Za-z])[^\s\"',;]{6,80}",
+    r"(?P<keep>(?i:\blog(?:ged|ging)? ?in(?:to)?\b[^.\n]{0,40}? with \S{2,40} (?:/|and|:) ))(?=\S{0,512}\d)(?=\S{0,512}[A-Za-z])[^\s\"',;]{6,80}",
     r"(?<![\w-])\d{4,8}(?= (?:is|for|as|was) (?:the|my|our) (?i:\w+ ){0,2}(?i:pin|code|pass ?code|pass ?word)\b)",
     r"(?P<keep>(?i:\b(?:set-)?cookie: ?))[\w.-]{1,60}=[^\s;]{8,}(?:; ?[\w.-]{1,60}=[^\s;]{1,400}){0,20}",
-    r"(?P<keep>(?i:\b(?:passport|reisepass|passeport|pasaporte|passaporte|passaporto|paspoort)(?: (?:number|no\.?|nr\.?)|nummer)?(?: is| ist| est| es| è| é|:| =|(?<=[rR.]))\s{0,3}))(?=[A-Z0-9]*\d{2})[A-Z0-9]{7,9}\b",
-    r"(?P<keep>(?i:\bdriv(?:er['’]?s?['’]?|ing) licen[cs]e(?: number| no\.?)?(?: is|:)?\s{1,3}))(?=[A-Z0-9-]*\d{4})[A-Z0-9-]{7,16}\b",
+    r"(?P<keep>(?i:\b(?:passport|reisepass|passeport|pasaporte|passaporte|passaporto|paspoort)(?: (?:number|no\.?|nr\.?)|nummer)?(?: is| ist| est| es| è| é|:| =|(?<=[rR.]))\s{0,3}))(?=[A-Z0-9]{0,512}\d{2})[A-Z0-9]{7,9}\b",
+    r"(?P<keep>(?i:\bdriv(?:er['’]?s?['’]?|ing) licen[cs]e(?: number| no\.?)?(?: is|:)?\s{1,3}))(?=[A-Z0-9-]{0,512}\d{4})[A-Z0-9-]{7,16}\b",
     r"(?P<keep>(?i:\bsocial\b[^.\n\d]{0,30}?))\d{3}-\d{2}-\d{4}\b",
     r"(?P<keep>(?i:\b(?:recovery|licen[cs]e|product|activation|backup|bitlocker) key(?: is|:)?\s{1,3}))(?:[A-Z0-9]{4,8}-){2,8}[A-Z0-9]{4,8}\b",
-    r"(?P<keep>(?i:\b(?:token|psk|mdp|pw|pass|secret|passwd|contrase[nñ]a|passwort|senha|wachtwoord|parola|mot de passe|password)(?: wi-?fi| wlan)?\s{0,2}[=:]\s{0,2}[\"']?))(?![<$*\[{]|(?i:your|env|os\.))(?=[^\s\"',;]*\d)(?=[^\s\"',;]*[A-Za-z])[^\s\"',;<>$(]{6,200}",
+    r"(?P<keep>(?i:\b(?:token|psk|mdp|pw|pass|secret|passwd|contrase[nñ]a|passwort|senha|wachtwoord|parola|mot de passe|password)(?: wi-?fi| wlan)?\s{0,2}[=:]\s{0,2}[\"']?))(?![<$*\[{]|(?i:your|env|os\.))(?=[^\s\"',;]{0,512}\d)(?=[^\s\"',;]{0,512}[A-Za-z])[^\s\"',;<>$(]{6,200}",
     # A key without a link word: long, and of letters and digits.
-    r"(?P<keep>(?i:\b(?:api|access|secret|private|license|licence|encryption|signing|auth|session|service|deploy|app|wallet|bot|master|ssh|account)[ -]?(?:key|token|secret)s?(?: (?!id\b|pair\b|hash\b|fingerprint\b)[a-z]{1,12}){0,3}?[ :=]{1,3})[\"'`“]?)(?!(?i:https?:|sha\d))(?=[^\s\"'`“”,;)]*[A-Za-z])(?=(?:[^\s\d\"'`“”,;)]*\d){3})[\w+/=.~-]{16,}",
+    r"(?P<keep>(?i:\b(?:api|access|secret|private|license|licence|encryption|signing|auth|session|service|deploy|app|wallet|bot|master|ssh|account)[ -]?(?:key|token|secret)s?(?: (?!id\b|pair\b|hash\b|fingerprint\b)[a-z]{1,12}){0,3}?[ :=]{1,3})[\"'`“]?)(?!(?i:https?:|sha\d))(?=[^\s\"'`“”,;)]{0,512}[A-Za-z])(?=(?:[^\s\d\"'`“”,;)]*\d){3})[\w+/=.~-]{16,}",
     r"(?P<keep>(?i:\b(?:pass ?word|passwd|pwd|pass|passwort|kennwort|contrase[nñ]a|senha|wachtwoord|mot de passe|has[lł]o|пароль|login|credentials|pw|mdp)\s{1,3})[\"'`]?)"
-    r"(?=[^\s]*\d)(?=[^\s]*[A-Za-z!@#$%^&*])[^\s\"'`,;:/]{6,}",
-    r"(?P<keep>(?i:\b(?:credentials?|log ?ins?|account|zugangsdaten|identifiants)\b[^.\n]{0,30}?(?:is|are|:|=|with)\s{1,3})\S{2,40}\s{0,2}(?:/|:|\band\b|,)\s{0,2})(?!v?\d+(?:\.\d+)+\b)(?=[^\s]*\d)[^\s\"'`,;/]{5,}",
+    r"(?=[^\s]{0,512}\d)(?=[^\s]{0,512}[A-Za-z!@#$%^&*])[^\s\"'`,;:/]{6,}",
+    r"(?P<keep>(?i:\b(?:credentials?|log ?ins?|account|zugangsdaten|identifiants)\b[^.\n]{0,30}?(?:is|are|:|=|with)\s{1,3})\S{2,40}\s{0,2}(?:/|:|\band\b|,)\s{0,2})(?!v?\d+(?:\.\d+)+\b)(?=[^\s]{0,512}\d)[^\s\"'`,;/]{5,}",
     r"(?P<keep>(?i:\b(?:my|the|our|bank|card|phone|sim|debit|his|her|banking|account) (?:\w+ ){0,2}pin(?: code| number)?|\bpin(?: number)? (?:for|of|to|on) (?:\S+ ){1,4}?is)\s{1,3}(?:is |was |: ?)?)\d[\d -]{2,8}\d",
     r"(?P<keep>(?i:\bpin[ :#]{1,2}))\d{4}(?:\d{2})?\b(?! ?\d)",
-    r"(?P<keep>(?i:\b(?:use|used|try|enter|type|with|via|mit|set) [\"'`“]?))(?=[^\s\"'`”]*\d)(?=[^\s\"'`”]*[A-Za-z])[^\s\"'`”,;]{5,}(?=[\"'`”]? (?i:as|for|to|als|zum) (?i:the |my |a |your )?(?i:\w+ ){0,2}(?i:pass ?word|pass ?code|log ?in|unlock|wi-?fi|passwort)\b)",
+    r"(?P<keep>(?i:\b(?:use|used|try|enter|type|with|via|mit|set) [\"'`“]?))(?=[^\s\"'`”]{0,512}\d)(?=[^\s\"'`”]{0,512}[A-Za-z])[^\s\"'`”,;]{5,}(?=[\"'`”]? (?i:as|for|to|als|zum) (?i:the |my |a |your )?(?i:\w+ ){0,2}(?i:pass ?word|pass ?code|log ?in|unlock|wi-?fi|passwort)\b)",
     r"(?P<keep>(?i:\b(?:ssn|social security(?: number)?|social insurance(?: number)?|sin number|itin|tax(?:payer)? (?:id|identification)(?: number)?|national insurance(?: number)?|"
     r"steuer-?id|sozialversicherungsnummer|codice fiscale|nino|dni|numéro de sécurité sociale)\b[^.\n]{0,30}?))(?:\d{3}[- ]?\d{2}[- ]?\d{4}|\d{3}[- ]\d{3}[- ]\d{3}|[A-Z]{2} ?\d{2} ?\d{2} ?\d{2} ?[A-D]|\d{11}|[12] ?\d{2} ?\d{2} ?\d{2} ?\d{3} ?\d{3}(?: ?\d{2})?|\d{8}[A-Z])\b",
-    r"(?P<keep>(?i:\b(?:totp|2fa|mfa|otp|authenticator|two-factor|google auth)\b[^.\n]{0,40}?))(?:[A-Z2-7]{4} ){3,12}[A-Z2-7]{2,4}\b|(?P<keep2>(?i:\b(?:totp|2fa|mfa|otp|authenticator|two-factor|google auth)\b[^.\n]{0,40}?))\b(?=[A-Z2-7]*[2-7])[A-Z2-7]{16,64}\b",
+    r"(?P<keep>(?i:\b(?:totp|2fa|mfa|otp|authenticator|two-factor|google auth)\b[^.\n]{0,40}?))(?:[A-Z2-7]{4} ){3,12}[A-Z2-7]{2,4}\b|(?P<keep2>(?i:\b(?:totp|2fa|mfa|otp|authenticator|two-factor|google auth)\b[^.\n]{0,40}?))\b(?=[A-Z2-7]{0,512}[2-7])[A-Z2-7]{16,64}\b",
     r"(?P<keep>(?i:\b(?:backup|recovery|rescue|emergency|2fa) codes?\b[^.\n\d]{0,30}?))(?:[A-Za-z]{0,4}\d[\w-]{3,12}(?:[,; ]{1,2}(?:and )?)?){1,12}",
 )  # fmt: skip
 """Secrets in a sentence or a command that have a digit in them."""
@@ -201,11 +201,11 @@ SPOKEN_WORDS: Final = (
     r"(?P<keep>(?i:\bname: [\"']?\w{0,40}(?:password|passwd|secret|token|api_?key|pwd)[\"']?\s{1,20}value: ?[\"']?))(?![$<{*\"'])[^\s\"']{4,}|(?P<keep2>(?i:/user:)\S{1,40} )(?![$<%/])[^\s\"'/]{4,}",
     r"(?P<keep>\bopenssl\b[^\n]{0,80}? -(?:k|K|passin|passout|pass) (?:pass:)?[\"']?)(?!(?:env|file|stdin|fd)\b|[$<-])[^\s\"']{4,}",
     r"(?P<keep>\bauth ?= ?[(\[][\"'][^\"'\n]{1,60}[\"'], ?[\"'])[^\"'\n]{3,80}(?=[\"'])|(?P<keep2>\bsqlplus (?:-\w )?[\w.-]{1,30}/)[^\s@/]{3,40}(?=@)",
-    r"(?P<keep>(?<![^\s\"'])(?!mailto:)[\w.-]{2,30}:)(?!//)(?=[^\s:@/]*[A-Za-z])[^\s:@/]{4,40}(?=@[\w-]{1,60}\.[\w.-]{2,60})|(?P<keep2>\becho [\"']?)[^\s\"'|$]{4,40}(?=[\"']? ?\| ?(?:sudo -S|passwd|chpasswd|[^\n|]{1,60}--password-stdin))",
+    r"(?P<keep>(?<![^\s\"'])(?!mailto:)[\w.-]{2,30}:)(?!//)(?=[^\s:@/]{0,512}[A-Za-z])[^\s:@/]{4,40}(?=@[\w-]{1,60}\.[\w.-]{2,60})|(?P<keep2>\becho [\"']?)[^\s\"'|$]{4,40}(?=[\"']? ?\| ?(?:sudo -S|passwd|chpasswd|[^\n|]{1,60}--password-stdin))",
     rf"(?P<keep>(?i:\b(?:{_ACCOUNTS}|user)\b[^.\n]{{0,40}}\bpass(?:['’]s| is|:) ))(?!(?i:valid|the|a|an|on|in|for|free|not)\b)[^\W\d_]{{4,24}}(?=[.!]?\s*$)",
     # A user and a password next to each other.
     rf"(?P<keep>(?i:\b(?:u|user|usr|user ?name|log ?in|usuario|utente|utilisateur|benutzer|nutzer|gebruiker|usuário|email|id)\b(?: is|:|=)?\s{{0,2}}\S{{2,40}}[,;/]?\s{{1,2}}(?:(?:and|und|et|y|e|en|with|mit|con) )?(?:the )?(?:p|pw|pwd|pass|pass ?word|clave|mdp|mot de passe|passwort|kennwort|senha|wachtwoord|contrase[nñ]a)\b(?:\s?[:=]| is)?\s{{1,2}})){_NO_VALUE}(?:{_STRONG}|[a-z]{{4,20}}(?=[.,!]?\s*$))",
-    r"(?P<keep>(?i:\b(?:log ?ins?|credentials?|creds|account|access|admin panel|wi-?fi|wlan|zugangsdaten|acceso|accès|accesso|acesso|toegang|inloggen)\b(?: \w+){0,4}?(?: is| are| takes| mit| with|:|=| ist| est| es| è| é)\s{1,2})[\w.@-]{2,40} ?[/|] ?)(?=\S*[\d!@#$%^&*_-])(?=[^\s/]*[A-Za-z])[^\s\"'`,;/]{4,}",
+    r"(?P<keep>(?i:\b(?:log ?ins?|credentials?|creds|account|access|admin panel|wi-?fi|wlan|zugangsdaten|acceso|accès|accesso|acesso|toegang|inloggen)\b(?: \w+){0,4}?(?: is| are| takes| mit| with|:|=| ist| est| es| è| é)\s{1,2})[\w.@-]{2,40} ?[/|] ?)(?=\S{0,512}[\d!@#$%^&*_-])(?=[^\s/]{0,512}[A-Za-z])[^\s\"'`,;/]{4,}",
     r"(?P<keep>(?i:\b(?:log ?in|credentials|creds|wi-?fi|wlan): )[\w.@-]{2,40} [/|] )(?!(?i:slow|good|bad|off|on|down|fast)\b)[\w-]{5,40}(?=[.!]?\s*$)",
     # Answers to security questions.
     r"(?P<keep>(?i:\b(?:security|secret|recovery|sicherheits|control) ?(?:questions?|frage|answer)\b[^\n]{0,50}?(?:\?|:| -| –| =|\banswer is| is)\s{1,3}[\"'“]?))(?!(?i:about|the|a|an|not|too|what|which|who|where|in|on|my|required|wrong|correct|answer)\b)(?=[A-Z\d])[\w'’][\w'’ .-]{2,40}(?=[\"'”.,!]?\s*$)",
@@ -219,16 +219,16 @@ SPOKEN_WORDS: Final = (
     rf"(?P<keep>(?i:\bpass){_LINK}[\"'`“]?){_MIXED}{{6,}}",
     # What opens something: "unlock my laptop with <value>"; to log in, only what no name of a service looks like.
     rf"(?P<keep>(?i:\b(?:unlock|decrypt)(?:s|ed|ing)?\b[^.\n]{{1,40}} (?:with|using|by typing) )[\"'`“]?)(?!{_TECHNICAL}){_MIXED}{{6,}}",
-    rf"(?P<keep>(?i:\b(?:log|sign|get) ?in(?:to)?\b[^.\n]{{0,40}} (?:with|using|by typing) )[\"'`“]?)(?!{_TECHNICAL}|\S+@\S+\.)(?=\S*[!#$%^&*+=?~])(?=\S*[A-Za-z])(?=\S*\d)[^\s\"'`“”,;()]{{6,}}",
+    rf"(?P<keep>(?i:\b(?:log|sign|get) ?in(?:to)?\b[^.\n]{{0,40}} (?:with|using|by typing) )[\"'`“]?)(?!{_TECHNICAL}|\S+@\S+\.)(?=\S{{0,512}}[!#$%^&*+=?~])(?=\S{{0,512}}[A-Za-z])(?=\S{{0,512}}\d)[^\s\"'`“”,;()]{{6,}}",
     # A name or an address and a password with a slash between them; a passphrase in quotes.
     r"(?P<keep>(?:(?i:\b(?:log-?in|sign-?in|credentials?|creds|account|user(?:name)?)\b:?\s{1,3})[^\s/]{1,40}|[\w.+-]{1,40}@[\w.-]{1,40})\s{0,3}/\s{0,3})"
-    r"(?=[^\s/]*[A-Za-z])(?=[^\s/]*[\d!#$%^&*])(?:(?=\S*[!#$%^&*])|(?=\S*[A-Z])|(?=\S+\s*$))[^\s/]{6,64}(?!\S*/)",
+    r"(?=[^\s/]{0,512}[A-Za-z])(?=[^\s/]{0,512}[\d!#$%^&*])(?:(?=\S{0,512}[!#$%^&*])|(?=\S{0,512}[A-Z])|(?=\S+\s*$))[^\s/]{6,64}(?!\S*/)",
     r"(?P<keep>(?i:\bpass ?phrase)\s{1,3}[\"'“‘`])[^\"'”’`\n]{8,80}(?=[\"'”’`])",
     # In a command line.
-    r"(?P<keep>\b(?:mysql|mysqldump|mysqladmin|mariadb)\b[^\n]{0,80}? -p)(?=\S*[A-Za-z\d])[^\s-]\S{3,}",
-    r"(?P<keep>\b(?:sshpass|docker login|podman login|mongo(?:sh|dump)?|redis-cli|smbclient|sqlcmd|ldapsearch|htpasswd|az login|zip|unzip|7z)\b[^\n]{0,80}? -[paPw] ?[\"']?)(?=[^\s\"']*[\d!@#$%^&*])[^\s\"'<$-][^\s\"']{3,}",
+    r"(?P<keep>\b(?:mysql|mysqldump|mysqladmin|mariadb)\b[^\n]{0,80}? -p)(?=\S{0,512}[A-Za-z\d])[^\s-]\S{3,}",
+    r"(?P<keep>\b(?:sshpass|docker login|podman login|mongo(?:sh|dump)?|redis-cli|smbclient|sqlcmd|ldapsearch|htpasswd|az login|zip|unzip|7z)\b[^\n]{0,80}? -[paPw] ?[\"']?)(?=[^\s\"']{0,512}[\d!@#$%^&*])[^\s\"'<$-][^\s\"']{3,}",
     r"(?P<keep>\b(?:curl|wget|http)\b[^\n]{0,120}? (?:-u|--user)[ =][\"']?[\w.@-]{1,40}:)[^\s\"'<$]{4,}",
-    r"(?P<keep>(?<!\S)--?(?:password|passwd|pass|token|api-?key|secret|auth-token|access-token|client-secret|db-password)[ =][\"']?)(?=[^\s\"']*[\d!@#$%^&*])[^\s\"'<$-][^\s\"']{4,}",
+    r"(?P<keep>(?<!\S)--?(?:password|passwd|pass|token|api-?key|secret|auth-token|access-token|client-secret|db-password)[ =][\"']?)(?=[^\s\"']{0,512}[\d!@#$%^&*])[^\s\"'<$-][^\s\"']{4,}",
     r"(?P<keep>\b[A-Z]{2,20}(?:PASSWORD|PASSWD|PWD|PASS|TOKEN|SECRET)=[\"']?)(?!\$|<|\*)[^\s\"']{4,}",
     rf"(?P<keep>(?i:\b(?:pin|pass ?code|code)\b[^.\n]{{0,30}}?(?:['’]s|:| =| is| ist| lautet| est| es| è| é)\s{{1,3}}))(?i:(?:{_DIGIT_WORDS})(?:[ ,-]{{1,3}}(?:{_DIGIT_WORDS})){{3,9}})\b",
     rf"(?P<keep>(?i:\b{_WORDS}{_OF}{_LINK})[\"'`“„«]?){_STRONG}",
@@ -237,7 +237,7 @@ SPOKEN_WORDS: Final = (
     r"(?P<keep>(?i:\b(?:pass ?phrase|passphrase|master password|seed phrase|phrase secrète|frase de contraseña|mantra)(?: \S{1,20}){0,4}?(?:\s{0,3}[:=]|\s{1,3}(?:is|lautet|est|es))\s{1,3})[\"'“]?)"
     r"(?!(?:too|very|not|weak|strong|long|short|stored|in|on|the|a|an|my|set|kept|only|also|required|written|safe|secure)\b)[a-z]+(?:[ -][a-z]+){2,7}\b",
     r"(?<![^\s\"'`“])[^\s\"'`“,;]{4,64}(?=[\"'`”]? (?i:is|as|ist|est|es|als|comme|como) (?i:my|the|our|a|mein|das|mon|le|mi|la|il|moje) (?i:\w+ ){0,2}(?i:pass ?word|pass ?code|pin|api key|passwort|kennwort|mot de passe|contrase[nñ]a|senha|wachtwoord|has[lł]o)\b)(?<=[\d!@#$%^&*_+=])",
-    r"(?P<keep>(?i:\b(?:changed?|set|reset|updated?|geändert|gesetzt) (?:my|the|our|mein|das) (?:\S+ ){0,4}?(?:pass ?word|pass ?code|pin|passwort|kennwort)(?: (?:for|of|on) (?:\S+ ){0,3}?\S+)? (?:to|from|auf) [\"'`“]?))(?=[^\s]*[\d!@#$%^&*])[^\s\"'`”,;]{3,}",
+    r"(?P<keep>(?i:\b(?:changed?|set|reset|updated?|geändert|gesetzt) (?:my|the|our|mein|das) (?:\S+ ){0,4}?(?:pass ?word|pass ?code|pin|passwort|kennwort)(?: (?:for|of|on) (?:\S+ ){0,3}?\S+)? (?:to|from|auf) [\"'`“]?))(?=[^\s]{0,512}[\d!@#$%^&*])[^\s\"'`”,;]{3,}",
     r"(?P<keep>(?:密码|密碼|口令|パスワード|暗証番号|暗証|비밀번호|암호)[^\w]{0,3}(?:是|为|為|は|는|은|：|:)?\s{0,3}[「『“\"']?)[A-Za-z0-9!@#$%^&*_.+-]{4,}",
     r"(?P<keep>كلمة (?:المرور|السر)[^\w]{0,3}(?:هي|:)?\s{0,3})[A-Za-z0-9!@#$%^&*_.+-]{4,}",
 )  # fmt: skip

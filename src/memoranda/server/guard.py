@@ -18,7 +18,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from memoranda.aio.threads import FairPool, in_thread
+from memoranda.aio.threads import FairPool, in_thread, large
 from memoranda.dashboard.browser_sessions import COOKIE, CSRF_HEADER, UNATTENDED_HEADER
 from memoranda.errors import Denied, MemorandaError
 from memoranda.server import observability
@@ -39,8 +39,8 @@ _STRING: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)', re.DOTALL)
 _TOKENS: Final = re.compile(_STRING.pattern + rb"|[\[{]|[\]}]|,", re.DOTALL)
 _MAX_LENGTH: Final = 20
 """Digits of a Content-Length."""
-_PARSE_IN_THREAD: Final = 64_000
-"""From this many bytes on, parsing would hold up the event loop."""
+_LARGE: Final = 64_000
+"""From this many bytes on, a request is work for the processor: parsing it would hold up the event loop."""
 _PUBLIC: Final = frozenset({"/healthz", "/openapi.json", *dashboard.DOCS_PATHS, *dashboard.PUBLIC_PATHS})
 _STREAMED: Final = frozenset({"/v1/import"})
 _SINGLE: Final = (
@@ -115,7 +115,7 @@ async def parse_json(body: bytes, config: ServerConfig, pool: FairPool, tenant: 
         pool: Parses long bodies. With one thread, the event loop competes with one body at a time, however many come.
         tenant: Who sent it: tenants take turns.
     """
-    if len(body) < _PARSE_IN_THREAD:
+    if len(body) < _LARGE:
         return _parse_json(body, config)
     return await asyncio.wrap_future(pool.submit(tenant, lambda: _parse_json(body, config)))
 
@@ -226,7 +226,7 @@ class Guard:
         observability.log_request(scope, request_id, reply.status, seconds)
 
     async def _check_and_forward(self, scope: Scope, receive: Receive, reply: _Reply, headers: Headers) -> None:
-        _check_headers(headers)
+        _check_headers(headers, scope.get("http_version", ""))
         self._check_host_and_origin(headers)
         if scope["method"] == "OPTIONS" and self._allowed_origin(headers) is not None:
             await Response(status_code=204, headers=_PREFLIGHT_HEADERS)(scope, receive, reply.send)
@@ -252,6 +252,7 @@ class Guard:
             _check_content_type(headers)
             tenant = "" if principal is None else principal.tenant
             scope["state"]["json"] = await parse_json(body, self._config, self._services.parsers, tenant)
+            large.set(len(body) >= _LARGE)
         key = headers.get("idempotency-key") if self._idempotency and principal is not None else None
         await self._requests.run(self._app, scope, body, receive, reply.send, key)
 
@@ -363,11 +364,13 @@ def _address_of(origin: str) -> str | None:
         return None
 
 
-def _check_headers(headers: Headers) -> None:
+def _check_headers(headers: Headers, http_version: str) -> None:
     """Reject a request that a proxy in front could read in another way: it could hide a second one, or another key."""
     lengths, encodings = headers.getlist("content-length"), headers.getlist("transfer-encoding")
     if len(lengths) + len(encodings) > 1:
         raise RequestRejected(400, "send Content-Length or Transfer-Encoding, once")
+    if encodings and http_version == "1.0":
+        raise RequestRejected(400, "HTTP/1.0 has no Transfer-Encoding: send Content-Length")
     for name in _SINGLE:
         if len(headers.getlist(name)) > 1:
             raise RequestRejected(400, f"send the header {name} once")

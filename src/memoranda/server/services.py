@@ -7,7 +7,7 @@ from collections import Counter, OrderedDict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import Final
+from typing import Final, TypeVar
 
 from memoranda.aio.manager import (
     MemoryManager,
@@ -37,6 +37,7 @@ from memoranda.storage import open_store
 from memoranda.storage.base import ScrubStore, Store
 from memoranda.types import ANY, DEFAULT_TENANT, Clock, Scope, utc_now
 
+_T = TypeVar("_T")
 _MAX_USED: Final = 100_000
 _PREFIX: Final = "memoranda:server:"
 """What the names of the server's own values start with, apart from those of its callers."""
@@ -44,6 +45,13 @@ _SCRUBBED_ROWS: Final = 1_000
 """Rows that are checked for damage at once: a few milliseconds."""
 _COMMIT_SIZE: Final = 32
 """Memories of one `remember` that are committed together: others can write in between."""
+
+
+def _opened(part: _T | None) -> _T:
+    """Return a part of the server that its lifespan has opened and not closed yet."""
+    if part is None:
+        raise Unavailable("the server is not open: an application that is mounted in another needs its lifespan run")
+    return part
 
 
 class OpenSessions:
@@ -131,28 +139,20 @@ class Services:
     @property
     def state(self) -> Store:
         """The database, for what all processes of the server share. A power cut may lose its last writes."""
-        if self._state is None:
-            raise Closed("the server is not open")
-        return self._state
+        return _opened(self._state)
 
     @property
     def browsers(self) -> BrowserSessions:
-        if self._browsers is None:
-            raise Closed("the server is not open")
-        return self._browsers
+        return _opened(self._browsers)
 
     @property
     def authenticator(self) -> Authenticator:
-        if self._authenticator is None:
-            raise Closed("the server is not open")
-        return self._authenticator
+        return _opened(self._authenticator)
 
     @property
     def parsers(self) -> FairPool:
         """The thread that parses long requests."""
-        if self._parsers is None:
-            raise Closed("the server is not open")
-        return self._parsers
+        return _opened(self._parsers)
 
     async def open(self) -> None:
         try:
@@ -254,10 +254,8 @@ class Services:
         return None not in self.state.get(Scope(principal.tenant, user=ANY), sorted(plain))
 
     def _cipher(self, tenant: str) -> IdCipher:
-        if self._keys is None:
-            raise Closed("the server is not open")
         if tenant not in self._ciphers:
-            self._ciphers[tenant] = IdCipher(self._keys.derive(f"ids of {tenant}"))
+            self._ciphers[tenant] = IdCipher(_opened(self._keys).derive(f"ids of {tenant}"))
         return self._ciphers[tenant]
 
     async def close(self) -> None:

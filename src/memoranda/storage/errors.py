@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import wraps
+from typing import ParamSpec, TypeVar
 
 from sqlalchemy.exc import DBAPIError, StatementError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
@@ -20,6 +23,32 @@ _FULL = ("disk is full", "database or disk is full")
 _READ_ONLY = ("readonly", "read-only", "attempt to write", "unable to open")
 
 
+_called = threading.local()
+_Parameters = ParamSpec("_Parameters")
+_Result = TypeVar("_Result")
+
+
+def called_by_sqlite(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:
+    """Return a function for SQL: SQLite replaces its exceptions by one of its own, but Ctrl-C in it stays Ctrl-C."""
+
+    @wraps(function)
+    def call(*args: _Parameters.args, **kwargs: _Parameters.kwargs) -> _Result:
+        try:
+            return function(*args, **kwargs)
+        except Exception:
+            _called.has_failed = True
+            raise
+
+    return call
+
+
+def _was_interrupted(message: str) -> bool:
+    """Return whether Ctrl-C ended a statement in a function that SQLite called: nothing else has ended it then."""
+    has_failed = getattr(_called, "has_failed", False)
+    _called.has_failed = False
+    return "user-defined function" in message and not has_failed
+
+
 @contextmanager
 def translate_errors(where: str) -> Iterator[None]:
     """Raise Memoranda's own error, which says what to do, in place of a driver's."""
@@ -28,6 +57,8 @@ def translate_errors(where: str) -> Iterator[None]:
     except MemorandaError:
         raise
     except DBAPIError as error:
+        if _was_interrupted(str(error.orig)):
+            raise KeyboardInterrupt from None
         raise _translate(str(error.orig), where) from error
     except UnicodeDecodeError as error:
         raise _translate(f"malformed text: {error}", where) from error

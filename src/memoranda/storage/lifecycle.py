@@ -44,6 +44,8 @@ _COUNT_ACCESS = (
     .values(access_count=_M.access_count + bindparam("times"), accessed_at=_LATER)
 )
 _EXPLAIN_ARCHIVE = update(memories).where(_M.id == bindparam("memory_id")).values(archive_reason=bindparam("reason"))
+# A value under a key is replaced whatever it was: its versions count how often it was saved.
+_NEXT_VERSION = case((_M.key.is_(None), _M.version + 1), else_=_M.version)
 _REVISED = (_R.version, _R.content, _R.type, _R.importance, _R.source, _R.metadata, _R.changed_at)
 
 
@@ -90,7 +92,7 @@ def end_quarantine(tx: Transaction, memory: Memory) -> dict[str, Any]:
     notes = {name: note for name, note in memory.notes.items() if name != QUARANTINE} | {RELEASED: True}
     if isinstance(held, dict) and held.get("claims"):
         notes["claims"] = held["claims"]
-    columns = {"quarantined_at": None, "notes": to_json(notes)}
+    columns = {"quarantined_at": None, "notes": to_json(notes), "version": _NEXT_VERSION}
     tx.execute(update(memories).where(_M.id == memory.id).values(columns))
     return notes
 
@@ -231,8 +233,9 @@ def keep_revision(tx: Transaction, memory_id: int) -> None:
     columns = [_M.id, _M.version, _M.content, _M.type, _M.importance, _M.source, _M.metadata, literal(tx.at)]
     row = select(*columns).where(_M.id == memory_id, _M.key.is_(None))
     tx.execute(insert(revisions).from_select([column.name for column in (_R.memory_id, *_REVISED)], row))
-    newest = select(func.max(_R.version)).where(_R.memory_id == memory_id).scalar_subquery()
-    tx.execute(delete(revisions).where(_R.memory_id == memory_id, _R.version <= newest - KEPT_REVISIONS))
+    newest = select(_R.version).where(_R.memory_id == memory_id).order_by(_R.version.desc())
+    if (last := tx.execute(newest.offset(KEPT_REVISIONS).limit(1)).scalar()) is not None:
+        tx.execute(delete(revisions).where(_R.memory_id == memory_id, _R.version <= last))
 
 
 def read_revisions(tx: ReadTransaction, scope: Scope, memory_id: int) -> list[Revision]:
@@ -309,8 +312,12 @@ def _update(
     conditions: Sequence[ColumnElement[bool]],
     values: dict[str, Any],
 ) -> list[int]:
-    """Set the values where the conditions hold; return the ids of those memories."""
+    """Set the values where the conditions hold; return the ids of those memories.
+
+    Each gets a new version: whoever has read it before must not overwrite it unawares.
+    """
     done: list[int] = []
+    values = values | {"version": _NEXT_VERSION}
     for part in chunked(list(dict.fromkeys(ids))):
         found = list(tx.scalars(select(_M.id).where(_M.id.in_(part), *in_scope(scope), *conditions)))
         tx.execute(update(memories).where(_M.id.in_(found)).values(values))

@@ -302,7 +302,7 @@ def _find(state: State, scope: Scope, ids: Sequence[int]) -> list[Memory]:
 
 def _update(state: State, memories: Sequence[Memory], *, logged: bool = True) -> Outcome:
     for memory in memories:
-        state.memories[memory.id] = memory
+        state.memories[memory.id] = replace(memory, version=memory.version + (memory.key is None))
         if logged:
             state.log.append((memory.tenant, memory.user, memory.id))
     if logged:

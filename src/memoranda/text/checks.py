@@ -21,9 +21,13 @@ def clean_text(text: object, name: str = "content") -> str:
     return check_unicode(text, name)
 
 
+MAX_QUERY = 10_000
+"""How many characters of a query are read: more would change no answer, and hold up others."""
+
+
 def clean_query(text: object) -> str:
-    """Return a query; "" for a blank one, which finds nothing: the loop of an agent may well send it."""
-    return "" if isinstance(text, str) and not text.strip() else clean_text(text, "query")
+    """Return what is read of a query; "" for a blank one, which finds nothing: an agent may well send it."""
+    return "" if isinstance(text, str) and not text.strip() else clean_text(text, "query")[:MAX_QUERY]
 
 
 def check_unicode(text: str, name: str) -> str:

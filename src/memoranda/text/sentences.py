@@ -24,9 +24,27 @@ _END: Final = re.compile(
 _NOT_BLANK: Final = re.compile(r"\S")
 
 
+_MAX_PIECE: Final = 2_000
+
+
+def pieces(text: str) -> Iterator[Span]:
+    """Yield parts of at most 2,000 characters that make up a text, cut after a line, a sentence or a word if possible.
+
+    One search for a pattern holds up the whole process until it ends, so no rule reads more than that at once.
+    """
+    start = 0
+    while len(text) - start > _MAX_PIECE:
+        last = start + _MAX_PIECE
+        found = max(text.rfind(mark, start + _MAX_PIECE // 2, last) for mark in ("\n", ". ", "。"))
+        end = (found if found >= 0 else text.rfind(" ", start + _MAX_PIECE // 2, last)) + 1 or last
+        yield start, end
+        start = end
+    yield start, len(text)
+
+
 @text_cache(16)  # entities and claims are extracted from the same text one after the other
 def sentence_spans(text: str) -> tuple[Span, ...]:
-    """Return where each sentence or line is, without the white space around it."""
+    """Return where each sentence or line is, without the white space around it; a very long one is cut."""
     return tuple(_find_spans(text))
 
 
@@ -38,9 +56,10 @@ def split_sentences(text: str) -> list[str]:
 def _find_spans(text: str) -> Iterator[Span]:
     start = 0
     for end in (*(match.end() for match in _END.finditer(text)), len(text)):
-        first = _NOT_BLANK.search(text, start, end)
-        if first is not None:
-            yield first.start(), first.start() + len(text[first.start() : end].rstrip())
+        for first, last in pieces(text[start:end]):
+            found = _NOT_BLANK.search(text, start + first, start + last)
+            if found is not None:
+                yield found.start(), found.start() + len(text[found.start() : start + last].rstrip())
         start = end
 
 

@@ -52,7 +52,7 @@ _ARABIC = re.compile("[\u0600-\u06ff]")
 _ARABIC_MARKS = re.compile("[\u0640\u064b-\u065f\u0670]+")
 _ARABIC_LETTERS = str.maketrans({"أ": "ا", "إ": "ا", "آ": "ا", "ٱ": "ا", "ى": "ي", "ی": "ي", "ک": "ك"})
 _TAIL = 500
-_FINAL_QUESTION = re.compile(r"""\?["'”’)*]*\s*(?:\[[^\]]*\]\s*)?$""")
+_FINAL_QUESTION = re.compile(r"""\?["'”’)*]*\s*(?:\[[^\[\]]{0,200}\]\s*)?$""")
 
 _TIME_WORDS = """
     yesterday today tonight tomorrow ago since recently lately hour hours minutes days week weeks weekend weekends month

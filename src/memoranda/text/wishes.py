@@ -50,10 +50,10 @@ _REPEATED: Final = (
     r"sun)days?|weekends?))"
 )
 _WISH: Final = re.compile(
-    rf"{_ADDRESS}*(?:{_ALWAYS} {_ONLY}{_VERB}"
+    rf"{_ADDRESS}{{0,3}}(?:{_ALWAYS} {_ONLY}{_VERB}"
     rf"|{_FROM_NOW}[, ]+{_ONLY}{_VERB}"
     rf"|(?:only |just )?{_VERB} [^.!?]*\b{_FROM_NOW}"
-    rf"|{_EACH_TIME}[^.!?]{{3,80}}, ?(?:then )?{_ADDRESS}*{_ONLY}{_VERB}"
+    rf"|{_EACH_TIME}[^.!?]{{3,80}}, ?(?:then )?{_ADDRESS}{{0,3}}{_ONLY}{_VERB}"
     rf"|(?:only |just )?{_VERB} [^.!?]*\b(?:whenever|every ?time|each time) (?:i|you|we)\b"
     rf"|(?:do not|don['’]?t|stop|quit|avoid) (?!forget|be\b)\w+ [^.!?]*\b{_REPEATED}"
     rf"|(?:do not|don['’]?t) ever {_VERB}|no \w+ in (?:your|any) {_ANSWERS}"
@@ -62,7 +62,7 @@ _WISH: Final = re.compile(
     rf"|(?:only |just )?{_VERB} [^.!?]*\b(?:in|at the end of|with) (?:(?:all|every|each|"
     rf"any) (?:of )?(?:your )?{_ANSWERS}"
     r"|your (?:answers|replies|responses|explanations))\b)"
-    rf"|{_ADDRESS}+{_ALWAYS} \w+",
+    rf"|{_ADDRESS}{{1,3}}{_ALWAYS} \w+",
     re.I,
 )
 _MANNER: Final = (

@@ -7,7 +7,7 @@ from concurrent.futures import wait
 
 import pytest
 
-from memoranda.aio.threads import FairPool, Threads
+from memoranda.aio.threads import FairPool, Threads, large
 from memoranda.errors import Closed
 
 
@@ -87,3 +87,15 @@ async def test_background_work_does_not_take_the_threads_of_other_calls() -> Non
     threads.close()
     with pytest.raises(Closed):
         await other.run(lambda: None, model=False)
+
+
+async def test_call_for_a_large_request_runs_with_long_work() -> None:
+    def name() -> str:
+        return threading.current_thread().name
+
+    threads = Threads()
+    for is_large, model, lane in ((False, False, "store"), (False, True, "model"), (True, False, "background")):
+        token = large.set(is_large)
+        assert (await threads.run(name, model=model)).startswith(f"memoranda-{lane}")
+        large.reset(token)
+    threads.close()

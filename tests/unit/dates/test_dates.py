@@ -143,3 +143,10 @@ def test_time_for_hundreds_of_dates_in_one_sentence_grows_with_its_length(words:
     time_of(100)  # compiles the patterns
     # A word that shows the tense is looked for once, not once for each date around it: that took a second.
     assert min(time_of(length) for length in (18_990, 19_000)) < 0.4
+
+
+@pytest.mark.parametrize("before", ["x" * 1_995, "a b " * 3_000, "One line.\n" * 500])
+def test_date_in_a_long_text_is_found_at_its_position(before: str) -> None:
+    text = f"{before} We met on 3 March 2024 in Oslo. " + "and so on " * 300
+    (found,) = find_mentions(text, datetime(2025, 1, 1, tzinfo=UTC))
+    assert text[slice(*found.span)] == found.text == "3 March 2024"

@@ -8,7 +8,7 @@ from threading import Event, Thread
 
 import pytest
 
-from memoranda import Incompatible
+from memoranda import Incompatible, Unavailable
 from memoranda.manager.manager import MemoryManager, create_session
 from memoranda.settings import MemoryConfig
 from memoranda.testing.fakes import HashEmbedder
@@ -209,3 +209,21 @@ def test_vectors_of_another_model_are_a_problem_of_health_that_says_what_to_do(t
         assert any("memoranda reembed" in problem for problem in health.problems)
         manager.reembed()
         assert manager.health().status == "ok"
+
+
+def test_write_that_the_disk_refuses_is_a_problem_until_one_succeeds(
+    manager: MemoryManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: object) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    manager.add_memory("one")
+    assert manager.health().status == "ok"
+    with monkeypatch.context() as disk:
+        disk.setattr("memoranda.storage.sqlite.connections.commit", fail)
+        with pytest.raises(Unavailable):
+            manager.add_memory("two")
+    health = manager.health()
+    assert (health.status, "the disk is full" in health.problems[0]) == ("degraded", True)
+    manager.add_memory("three")
+    assert manager.health().status == "ok"

@@ -308,3 +308,11 @@ class TestSessions:
         ordered = [replace(hits[0], memory=each) for each in (first, second, second)]
         assert replace(memory.recall("red kites"), hits=tuple(ordered)).sessions == ("b", "a")
         assert replace(memory.recall("red kites"), hits=tuple(ordered[:2])).sessions == ("a", "b")
+
+
+def test_only_the_beginning_of_a_very_long_question_is_read(memory: MemoryManager) -> None:
+    memory.add_memories(["the kettle is red", "the boat leaks"])
+    question = "kettle " + "x " * 10_000 + "boat"
+    found = memory.recall(question)
+    assert (len(found.query), found[0].content) == (10_000, "the kettle is red")
+    assert "boat" not in memory.recall(question, limit=1)[0].content

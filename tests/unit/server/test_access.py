@@ -102,6 +102,17 @@ def test_mounted_app_checks_the_path_below_its_root(db_url: str, root: str) -> N
         assert http.post(f"{root}/v1/import", content=lines, headers=signed).status_code == 200
 
 
+def test_mounted_app_without_its_lifespan_is_not_available_and_its_log_says_why(
+    db_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with open_keys(db_url) as keys:
+        key = keys.create("ci", scopes=("read", "write", "admin")).key
+    http = TestClient(Starlette(routes=[Mount("/memory", rest(db_url))]), base_url="http://localhost")
+    for headers in ({}, {"Authorization": f"Bearer {key}"}):
+        assert http.get("/memory/v1/stats", headers=headers).status_code == 503
+    assert "needs its lifespan" in caplog.text
+
+
 @pytest.mark.parametrize("condition", ["If-Match", "If-None-Match", "If-Unmodified-Since"])
 def test_write_with_a_condition_that_is_not_checked_is_refused(db_url: str, condition: str) -> None:
     with TestClient(rest(db_url, allow_unauthenticated=True), base_url="http://localhost", client=("::1", 1)) as http:

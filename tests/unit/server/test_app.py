@@ -16,6 +16,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.routing import Mount
 from starlette.testclient import TestClient
+from starlette.types import Receive, Scope, Send
 
 from memoranda.server.config import ServerConfig
 from tests.fake_clock import FakeClock
@@ -450,6 +451,24 @@ def _add_tea(server: InProcessServer, key: str) -> str:
 
 
 class TestVersions:
+    @pytest.mark.parametrize(
+        "changes",
+        [["archive"], ["archive", "restore"], ["pin"], ["pin", "unpin"], ["quarantine"], ["quarantine", "release"]],
+        ids=lambda changes: changes[-1],
+    )
+    def test_any_change_by_somebody_else_makes_a_new_version(
+        self, server: InProcessServer, key: str, changes: list[str]
+    ) -> None:
+        memory_id = server.send("POST", "/v1/memories", key, json={"content": "tea"}).json()["id"]
+        path = f"/v1/memories/{memory_id}"
+        for change in changes:
+            read = server.send("GET", path, key).headers["etag"]
+            assert server.send("POST", f"{path}/{change}", key, json={}).status_code == 200
+            late = server.send("PATCH", path, key, json={"importance": 0.9}, headers={"If-Match": read})
+            assert (late.status_code, late.json()["current"]["version"]) == (412, int(read.strip('"')) + 1)
+        now = server.send("GET", path, key).headers["etag"]
+        assert server.send("PATCH", path, key, json={"importance": 0.9}, headers={"If-Match": now}).status_code == 200
+
     def test_etag_sent_as_if_match_guards_an_update(self, server: InProcessServer, key: str) -> None:
         created = server.send("POST", "/v1/memories", key, json={"content": "tea"})
         assert created.headers["etag"] == '"1"'
@@ -559,6 +578,19 @@ def test_request_with_two_lengths_is_refused(
     sent = [("Authorization", f"Bearer {key}"), ("Content-Type", "application/json"), *headers]
     refused = server.http.request("POST", path, content=b"{}", headers=sent)
     assert (refused.status_code, refused.headers["connection"]) == (400, "close")
+
+
+@pytest.mark.parametrize("path", ["/v1/recall", "/v1/import", "/healthz"])
+def test_chunks_in_http_1_0_are_refused(server: InProcessServer, key: str, path: str) -> None:
+    async def as_http_1_0(scope: Scope, receive: Receive, send: Send) -> None:
+        await server.app(scope | {"http_version": "1.0"}, receive, send)
+
+    sent = {"Authorization": f"Bearer {key}", "Content-Type": "application/json", "Transfer-Encoding": "chunked"}
+    old = TestClient(as_http_1_0, base_url="http://localhost")
+    refused = old.post(path, content=iter([b"{}"]), headers=sent)
+    assert (refused.status_code, refused.headers["connection"]) == (400, "close")
+    del sent["Transfer-Encoding"]
+    assert old.post("/v1/memories", json={"content": "a note"}, headers=sent).status_code == 201
 
 
 @pytest.mark.parametrize(

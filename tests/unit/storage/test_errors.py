@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import insert
+from sqlalchemy import insert, text
 
 from memoranda import InvalidInput, InvalidType, MemoryManager, Unavailable
 from memoranda.storage.base import Transaction
+from memoranda.storage.errors import called_by_sqlite
 from memoranda.storage.meta import set_meta
 from memoranda.storage.schema import meta
 from memoranda.storage.sqlite.store import SQLiteStore, open_sqlite
@@ -107,3 +108,20 @@ def test_second_store_in_the_process_leaves_the_locks_of_the_first(store: SQLite
     second.compact()
     second.close()
     assert locks()
+
+
+@pytest.mark.parametrize(("raised", "expected"), [(KeyboardInterrupt, KeyboardInterrupt), (ValueError, Unavailable)])
+def test_ctrl_c_in_a_function_that_sqlite_calls_comes_out_as_such(
+    store: SQLiteStore, raised: type[BaseException], expected: type[BaseException]
+) -> None:
+    def fail() -> None:
+        raise raised
+
+    def work(tx: Any) -> None:
+        tx.driver.create_function("fail", 0, called_by_sqlite(fail))
+        tx.execute(text("SELECT fail()"))
+
+    for _ in range(2):
+        with pytest.raises(expected):
+            store.read(work)
+    assert store.read(lambda tx: tx.execute(text("SELECT 1")).scalar()) == 1

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from memoranda.text.sentences import sentence_spans, split_sentences
+from memoranda.text.sentences import pieces, sentence_spans, split_sentences
 
 
 def test_text_is_split_at_sentence_ends_and_at_line_ends() -> None:
@@ -42,3 +42,14 @@ def test_long_run_of_marks_is_split_in_time(run: str) -> None:
     for text in (f"tea {run * 10_000}x", f"tea {run * 10_000} milk"):
         assert split_sentences(text)[0].startswith("tea")
     assert time.thread_time() - started < 1.0
+
+
+@pytest.mark.parametrize("part", ["a", " ", "\u3000", "one two. ", "one, two ", "去年"])
+def test_pieces_are_short_and_make_up_the_text(part: str) -> None:
+    text = part * (7_000 // len(part))
+    spans = list(pieces(text))
+    assert "".join(text[start:end] for start, end in spans) == text
+    assert max(end - start for start, end in spans) <= 2_000
+    assert all(end - start <= 2_000 for start, end in sentence_spans(text))
+    if " " in part.strip():
+        assert all(text[end - 1] in " ." for _, end in spans[:-1])

@@ -122,7 +122,7 @@ def _compile(template: str) -> re.Pattern[str]:
     while _PART.search(template):
         template = _PART.sub(lambda part: PARTS[part[1]], template)
     both_apostrophes = re.sub(r"'(?!’)", "['’]", template)
-    return re.compile(both_apostrophes.replace(" ", r"[ \t]+"), re.I)
+    return re.compile(both_apostrophes.replace(" ", r"[ \t]{1,3}"), re.I)
 
 
 def _one(attribute: str, template: str, operation: Operation = "state", *, holds: bool = True) -> ClaimPattern:

@@ -69,7 +69,7 @@ _DENIAL: Final = re.compile(r"\b(?:no longer|not)\b|n['’]t\b", re.I)
 _DETAIL: Final = re.compile(
     r" (?:for|in|on|at|with|when|while|during|under|whenever|according|by|as|like|except|per|and|or|but|then|plus)\b"
 )
-_CONTRAST: Final = re.compile(r"\s*,?\s*(?:and\s+)?not\s+[^.!,;]+", re.I)
+_CONTRAST: Final = re.compile(r"(?<![\s,])[\s,]*(?:and\s+)?not\s+[^.!,;]+", re.I)
 _LIST: Final = re.compile(r"^[ \t]*(?:[-*•–—]|\w{1,2}[.)])[ \t]", re.M)
 _LONGEST: Final = 2_000
 """Whoever reports a change writes no pages about it."""

@@ -103,7 +103,7 @@ _NEXT_CLAUSE: Final = re.compile(
     re.I | re.S,
 )
 _TRAILING: Final = re.compile(
-    r"(?:[\s,]+(?:too|now|either|anymore|any\s+more|as\s+well|these\s+days|right\s+now|at\s+the\s+moment|myself|a\s+lot"
+    r"(?:(?<![\s,])[\s,]+(?:too|now|either|anymore|any\s+more|as\s+well|these\s+days|right\s+now|at\s+the\s+moment|myself|a\s+lot"
     r"|already|recently|lately|again|though|btw|together|as|mostly|usually|sharp|by\s+far|hands\s+down|for\s+(?:now|good|sure|the\s+time\s+being|the\s+moment)|at\s+the\s+(?:latest|earliest)|so\s+far|of\s+course|definitely|temporarily|finally|instead|currently|officially|permanently|nowadays|today|with|in|at|on|for|from|to|of|and|or|the|(?-i:a)))+\s*$",
     re.I,
 )

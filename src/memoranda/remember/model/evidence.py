@@ -27,7 +27,7 @@ def _words(text: str) -> frozenset[str]:
 _STRAIGHT: Final = str.maketrans("’‘ʼ`´", "'''''")
 _TOKEN: Final = re.compile(r"n't\b|'(?:s|m|re|ve|ll|d)\b|\d+(?:[.,:]\d+)*\w*|(?:(?!n't\b)[^\W_])+|[$€£¥%]")
 _CLAUSE_END: Final = re.compile(r"[;:,—–\n]|\s-\s|(?=\b(?:and|but|because|so|while|although|though|whereas)\b)", re.I)
-_HEAD: Final = re.compile(r"([^\n.!?:]*):(?=\s)")
+_HEAD: Final = re.compile(r"(?<![^\n.!?:])([^\n.!?:]*+):(?=\s)")
 _QUOTED: Final = re.compile(r"[\"“„«][^\"“”„«»\n]*[\"”»]")
 _FORMS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("am", "is", "are", "'m", "'re"), "be"),

@@ -32,7 +32,7 @@ _HOLIDAY = (
 )
 _COUNTED = r"(?:Year|Grade|Class|Week|Day|Chapter|Part|Room|Page|Step|Phase|Plan|Level|Unit|Season|Episode|Option)"
 _SET_PHRASE: Final = re.compile(
-    r"(?=[A-Z])(?<!\w)(?:(?:(?:Happy|Merry|Blessed|Belated) )*"
+    r"(?=[A-Z])(?<!\w)(?:(?:(?:Happy|Merry|Blessed|Belated) ){0,3}"
     rf"(?:{_HOLIDAY}|(?:Happy|Belated) (?:Birthday|Anniversary|Holidays?))"
     r"|(?:Best|Kind|Warm|Many|Good|Season['’]s) (?:Regards|Wishes|Thanks|Luck|Greetings|Morning|Evening|Night)"
     r"|Oh My (?:God|Gosh)|Dear(?= [A-Z])|Hello World|Bon App[eé]tit"

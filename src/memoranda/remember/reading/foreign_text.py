@@ -19,7 +19,9 @@ from memoranda.text.sentences import Span
 
 _MARKED: Final = (
     re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|\"\"\".*?(?:\"\"\"|\Z)|/\*.*?(?:\*/|\Z)|<!--.*?(?:-->|\Z)", re.S),
-    re.compile(r"\"[^\"\n]*\"|“[^”\n]*”|«[^»\n]*»|„[^“”\n]*[“”]|(?<!\w)'[^'\n]{3,}'(?!\w)|(?<!\w)‘[^’\n]{3,}’(?!\w)"),
+    re.compile(
+        r"\"[^\"\n]*\"|“[^“”\n]*”|«[^«»\n]*»|„[^„“”\n]*[“”]|(?<!\w)'[^'\n]{3,}'(?!\w)|(?<!\w)‘[^‘’\n]{3,}’(?!\w)"
+    ),
     re.compile(r"^[ \t]*(?:>|\||#|//|--[ \t]|(?:from|to|subject|date|sent|cc)[ \t]*:).*$", re.I | re.M),
     re.compile(r"(?<=[=;(){}])[^\n=;(){}]*?[ \t](?:#|//)[ \t].*$", re.M),  # a comment after code
 )

@@ -282,7 +282,7 @@ ORDER_SIGNS: Final = (
     ),
     make_sign(
         "commands", 0.4, 0.6,
-        r"\b(?:downloads?|installs?|opens?|runs?|executes?)\b~\b(?:https?://\S+|\S+\.(?:exe|sh|bat|ps1|apk|dmg|scr)\b)|\buse (?:the|your) (?:\w+ )?(?:tool|function|plugin|terminal|shell)s? to (?:run|execute|send|delete|call|post|open)\b",
+        r"\b(?:downloads?|installs?|opens?|runs?|executes?)\b~\b(?:https?://\S+|\S{1,100}\.(?:exe|sh|bat|ps1|apk|dmg|scr)\b)|\buse (?:the|your) (?:\w+ )?(?:tool|function|plugin|terminal|shell)s? to (?:run|execute|send|delete|call|post|open)\b",
         own_wish=True,
     ),
     make_sign(

@@ -158,7 +158,7 @@ _OVERLAP: Final = 400
 _NO_EVIDENCE: Final = -9.0
 _HOPELESS: Final = -3.0
 """Evidence below this says that no rule needs to be tried."""
-_MARK: Final = re.compile(r"[<>{}\[\]#|=:/_](?:(?<![:/_])|(?<=:)(?=[^\n]*\n|//)|(?<=/)(?=\w)|(?<=\w_)(?=\w))")
+_MARK: Final = re.compile(r"[<>{}\[\]#|=:/_](?:(?<![:/_])|(?<=:)(?=[^\n]{0,300}\n|//)|(?<=/)(?=\w)|(?<=\w_)(?=\w))")
 """What marks of prompts and calls are written with. It begins with one set of characters, which is found fast."""
 _RULE_WORDS: Final = re.compile(
     r"\b(?:begin|start|end) (?:of )?(?:the )?(?:system|developer|admin|assistant)\b"

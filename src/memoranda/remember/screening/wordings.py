@@ -237,7 +237,7 @@ SIGNS: Final = (
     make_sign(
         "steering", 0.3, 0.45,
         rf"{START}(?:(?:the )?(?:{AI}|you) (?:must|should|shall|will|are to|is to|has to|have to|needs? to) )?(?:always |never |only |also |strongly |"
-        rf"subtly |casually |immediately |exclusively )*{_PUSH}\b",
+        rf"subtly |casually |immediately |exclusively ){{0,4}}{_PUSH}\b",
         "",
         own_wish=True,
     ),
@@ -299,7 +299,7 @@ SIGNS: Final = (
     ),
     make_sign(
         "exfiltration", 0.7, 1.0,
-        rf"{START}(?:always |silently |secretly |also |automatically )*(?:b?cc|forward|copy|send a copy of|redirect|relay|mirror|leak|send|upload|post)\b~\b(?:every|all|each|any)\b~\b"
+        rf"{START}(?:always |silently |secretly |also |automatically ){{0,4}}(?:b?cc|forward|copy|send a copy of|redirect|relay|mirror|leak|send|upload|post)\b~\b(?:every|all|each|any)\b~\b"
         rf"(?:message|mail|e-mail|email|conversation|chat|reply|answer|response|file|document|note|prompt|request|data|contact|invoice|word)\w*\b~(?:to|at|via) ~{TARGET}|"
         rf"{START}(?:output|print|reveal|show|list|expose|leak|display|recite|dump|return|read out|repeat)\b~\b(?:{_USER})(?:'s|') (?:\w+ ){{0,3}}?"
         rf"(?:passwords?|credentials?|api[ -]keys?|keys|tokens?|secrets?|card|pin|private|personal|address|contacts|e-?mails|memories)\b",
@@ -423,7 +423,7 @@ TURN: Final = re.compile(
 TOOL_CALL: Final = re.compile(
     r"\{\s*\"(?:name|function|tool|tool_name|action|recipient_name)\"\s*:\s*(?:\"[\w.:-]+\"|\{)\s*,\s*\"(?:arguments|parameters|args|input|action_input|params)\"\s*:|"
     r"\"(?:tool_calls|function_call|tool_use)\"\s*:\s*[\[{]|\"type\"\s*:\s*\"(?:tool_use|function_call|tool_call)\"|"
-    r"(?:^|\n)\s*action\s*:\s*\S+[^\n]*\n\s*action[ _]input\s*:|\bto=(?:functions|browser|python|bio|container)[.\w]*|\bfunctions\.\w+\s*\(\s*\{|"
+    r"(?:^|\n)[^\S\n]*action\s*:\s*\S[^\n]*\n\s*action[ _]input\s*:|\bto=(?:functions|browser|python|bio|container)[.\w]*|\bfunctions\.\w+\s*\(\s*\{|"
     r"\b(?:send_email|send_message|transfer_funds|transfer_money|delete_all|delete_file|run_shell|execute_command|make_payment|http_request|"
     r"exec_shell|run_command)\s*\(|```tool_(?:code|calls?|use)\b|\b(?:call|use|invoke|run)_tool\s*\(",
     re.IGNORECASE,
@@ -434,7 +434,7 @@ CHAT_JSON: Final = re.compile(
     re.IGNORECASE,
 )
 """A message of a chat, as the interfaces of vendors take it."""
-CHAT_LINES: Final = re.compile(r"(?:^|\n)\s*human: ?\S[^\n]*\n\s*assistant:", re.IGNORECASE)
+CHAT_LINES: Final = re.compile(r"(?:^|\n)[^\S\n]*human: ?\S[^\n]*\n\s*assistant:", re.IGNORECASE)
 """The turns of a prompt that a model is to continue."""
 
 DISCUSSION: Final = re.compile(

@@ -98,8 +98,10 @@ _WHOSE: Final = re.compile(
 _CALLED: Final = re.compile(r"\b(?:called|named)\s+(?:[A-Z][\w'’&-]*[\s,.]*)+")
 _PEOPLE: Final = re.compile(rf"\b(?:{PEOPLE})\b", re.I)
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?\n;])\s+")
-_PART_END: Final = re.compile(r",\s+|\s+-+\s+")
-_EVENT_END: Final = re.compile(rf"[.!;]+\s+|,\s+|\s+-+\s+|\s+and\s+(?={HAPPENED.pattern})", re.I)
+_PART_END: Final = re.compile(r",\s+|(?<!\s)\s+-+\s+")
+_EVENT_END: Final = re.compile(
+    rf"(?<![.!;])[.!;]+\s+|,\s+|(?<!\s)\s+-+\s+|(?<!\s)\s+and\s+(?={HAPPENED.pattern})", re.I
+)
 _SAME_KIN: Final = {
     "grandma": "grandmother",
     "grandpa": "grandfather",

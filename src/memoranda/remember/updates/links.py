@@ -22,7 +22,7 @@ from memoranda.types import IntArray, Memory
 
 _LISTED: Final = 16
 _CORRECTED: Final = 2
-_NAME = r"(?-i:[A-Z\u00c0-\u00de][\w'’&.-]*\w(?: [A-Z\u00c0-\u00de\d][\w&.-]*\w)*)"
+_NAME = r"(?-i:\b[A-Z\u00c0-\u00de][\w'’&.-]{0,40}\w(?: [A-Z\u00c0-\u00de\d][\w&.-]*\w){0,4})"
 _ADVERBS = (
     r"(?:(?:has|have|['’]s|['’]ve|been|just|sadly|recently|finally|now|officially|suddenly|peacefully|unexpectedly"
     r"|am|['’]m|are|['’]re)\s+)*"

@@ -35,7 +35,7 @@ from memoranda.storage.meta import FILE_KEY, FORMER_FILE_KEY
 from memoranda.storage.schema import api_keys
 from memoranda.storage.sqlite.connections import connect, load_driver, translate_driver_errors
 from memoranda.storage.sqlite.encryption import DatabaseCipher, is_encrypted, new_cipher, open_cipher, read_start
-from memoranda.storage.sqlite.file_lock import lock_of
+from memoranda.storage.sqlite.file_lock import lock_of, require_content
 from memoranda.storage.sqlite.seals import watch
 from memoranda.storage.sqlite.transaction import PAGE_BYTES
 from memoranda.types import Progress
@@ -232,8 +232,9 @@ def _copy_backup(backup: Path, backup_key: EncryptionKey | None, target: Path, k
 def _file_keys_or_none(database: Path, key: EncryptionKey | None) -> tuple[EncryptionKey, ...]:
     """Return the keys of the files beside a database; none when it cannot be read, which is why it is replaced."""
     try:
-        return read_file_keys(database, key)
-    except Incompatible:
+        with translate_driver_errors(str(database)):
+            return read_file_keys(database, key)
+    except (Incompatible, EncryptionKeyError):
         return ()
 
 
@@ -349,25 +350,24 @@ def _count_memories(path: Path, key: EncryptionKey | None) -> int:
 
 
 def _keep_old(database: Path, key: EncryptionKey | None) -> Path | None:
-    """Give the database that is replaced, and its key, a second name; return it.
+    """Give the database that is replaced, its key and its log a second name; return it, None when there is none.
 
     The first name stays until the backup takes it: there is a database at every moment, whatever fails.
     """
-    if not database.exists():
-        return None
-    with suppress(Incompatible):  # a damaged file is what a backup is for: it is renamed as it is
-        leave_wal_mode(database, key)
+    if database.exists():
+        with suppress(Incompatible, EncryptionKeyError):  # what a backup is for: it is renamed as it is
+            leave_wal_mode(database, key)
     target = database.with_name(f"{database.name}.before-restore")
-    if target.exists():
+    if any(target.with_name(target.name + suffix).exists() for suffix in ("", *_SUFFIXES)):
         target = target.with_name(f"{target.name}-{uuid.uuid4().hex[:8]}")
     for file, name in ((database, target), (key_file(database), key_file(target))):
         if file.exists():
             _link_or_copy(file, name)
-    for suffix in _SUFFIXES:  # only a damaged database still has one, and the backup must not find it
+    for suffix in _SUFFIXES:  # of a damaged, empty or missing database: SQLite would apply it to the backup
         file = database.with_name(database.name + suffix)
         if file.exists():
             file.rename(target.with_name(target.name + suffix))
-    return target
+    return target if target.exists() else None
 
 
 def _link_or_copy(source: Path, target: Path) -> None:
@@ -381,6 +381,7 @@ def _link_or_copy(source: Path, target: Path) -> None:
 def leave_wal_mode(database: Path, key: EncryptionKey | None) -> None:
     """Move everything into the one file, which only its only user can do; `Unavailable` when there are others."""
     with translate_driver_errors(str(database)):
+        require_content(database)
         encrypted = is_encrypted(read_start(database))
         module, _ = load_driver(encrypted=encrypted)
         cipher = open_cipher(database, key if encrypted else None, module)

@@ -22,7 +22,6 @@ from sqlalchemy.exc import DBAPIError
 from memoranda.errors import (
     Closed,
     Conflict,
-    Incompatible,
     InvalidInput,
     MemorandaError,
     MissingExtra,
@@ -32,10 +31,10 @@ from memoranda.errors import (
 )
 from memoranda.records import Record
 from memoranda.security.encryption import EncryptionKey
-from memoranda.storage.base import Durability, key_file
+from memoranda.storage.base import Durability
 from memoranda.storage.errors import translate_errors
 from memoranda.storage.sqlite.encryption import DatabaseCipher, open_cipher
-from memoranda.storage.sqlite.file_lock import lock_of
+from memoranda.storage.sqlite.file_lock import lock_of, log_of, size_of
 from memoranda.storage.sqlite.raw_readers import HandlePool, RawReaders
 from memoranda.storage.sqlite.scrub import RawFile
 from memoranda.storage.sqlite.seals import watch
@@ -79,6 +78,8 @@ class Connections:
         self.durability = durability
         self._open_handle = partial(_open_handle, self.module, str(path), durability, self.cipher)
         self._closed = False
+        self.write_problem: str | None = None
+        """Why the last write failed; None when it succeeded."""
         self._forked_in_use = False
         self._fork_locks: list[threading.Lock] = []
         self._start()
@@ -172,7 +173,7 @@ class Connections:
         Without `sync` it is on disk with the next one, which is written behind it.
         """
         refused: MemorandaError | None = None
-        with translate_errors(str(self.path)), self._driver_errors():
+        with self._noting_failure(), translate_errors(str(self.path)), self._driver_errors():
             try:
                 connection = self._writer_connection()
                 if not sync:
@@ -192,6 +193,16 @@ class Connections:
                 raise
         if refused is not None:
             raise refused
+
+    @contextmanager
+    def _noting_failure(self) -> Iterator[None]:
+        """Keep the error of a write that the disk or the database refuses, until one succeeds: `health` shows it."""
+        try:
+            yield
+        except Unavailable as error:
+            self.write_problem = f"the last write failed: {error}"
+            raise
+        self.write_problem = None
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
@@ -319,7 +330,7 @@ class Connections:
 
     def log_size(self) -> int:
         """Return the size of the WAL in bytes."""
-        return _size(log_of(self.path))
+        return size_of(log_of(self.path))
 
     def drop_writer(self) -> None:
         """Close the connection that writes; the next write opens another."""
@@ -355,34 +366,6 @@ def _file_id(path: Path) -> tuple[int, int] | None:
     except FileNotFoundError:
         return None
     return status.st_dev, status.st_ino
-
-
-def require_file_of_log(path: Path) -> None:
-    """Refuse a database that lost its content: SQLite would take the file for a new one, and delete its log."""
-    log, key, lock = log_of(path), key_file(path), lock_of(path)
-    if _size(path):
-        return
-    if _size(log):
-        raise Incompatible(
-            f"{path} is missing or empty, and {log.name} beside it still holds what was written: put the database file "
-            "back or restore a backup; to begin a new one, move that file away first"
-        )
-    if path.exists() and _size(key):
-        raise Incompatible(
-            f"{path} is empty, and {key.name} beside it shows that it was in use: restore a backup; to begin a new "
-            "one, move both files away first"
-        )
-    if not path.exists() and lock.path.exists():
-        lock.forget_note()  # of a database that was deleted
-        lock.close()
-
-
-def log_of(path: Path) -> Path:
-    return path.with_name(f"{path.name}-wal")
-
-
-def _size(path: Path) -> int:
-    return path.stat().st_size if path.exists() else 0
 
 
 def _open_handle(module: Any, path: str, durability: Durability, cipher: DatabaseCipher | None) -> Any:

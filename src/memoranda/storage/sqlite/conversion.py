@@ -27,9 +27,9 @@ from memoranda.storage.base import key_file
 from memoranda.storage.database_key import read_key_file, write_key_file
 from memoranda.storage.meta import FORMER_FILE_KEY
 from memoranda.storage.sqlite.backup import Source, copy_database, leave_wal_mode, read_file_keys
-from memoranda.storage.sqlite.connections import connect, load_driver, log_of, translate_driver_errors
+from memoranda.storage.sqlite.connections import connect, load_driver, translate_driver_errors
 from memoranda.storage.sqlite.encryption import is_encrypted, open_cipher, read_start
-from memoranda.storage.sqlite.file_lock import lock_of
+from memoranda.storage.sqlite.file_lock import lock_of, log_of, require_content
 from memoranda.storage.sqlite.store import SQLiteStore
 from memoranda.types import Progress
 
@@ -50,9 +50,10 @@ def convert(
         new: The key that it gets.
         progress: Called with (rows or pages done, total).
     """
-    if not is_file(database):
-        raise NotFound(f"there is no database {database}")
     with translate_driver_errors(str(database)):
+        require_content(database)
+        if not is_file(database):
+            raise NotFound(f"there is no database {database}")
         _bring_up_to_date(database, _find_key(database, current, new))
         with _locked(database):
             before = _find_key(database, current, new)  # another program may have converted it meanwhile

@@ -16,7 +16,7 @@ from typing import Any, Final
 from memoranda.errors import EncryptionKeyError
 from memoranda.security.encryption import SALT_BYTES, EncryptionKey
 from memoranda.storage.errors import translate_errors
-from memoranda.storage.sqlite.file_lock import lock_of
+from memoranda.storage.sqlite.file_lock import journal_of, lock_of, log_of, size_of
 from memoranda.storage.sqlite.scrub import MAGIC, RawFile
 from memoranda.storage.sqlite.transaction import PAGE_BYTES
 
@@ -68,7 +68,27 @@ def open_cipher(path: Path, key: EncryptionKey | None, module: ModuleType) -> Da
         )
     if len(start) < SALT_BYTES:
         raise wrong_key(str(path))
-    return DatabaseCipher(key, start)
+    cipher = DatabaseCipher(key, start)
+    _require_own_log(path, start, cipher, module)
+    return cipher
+
+
+def _require_own_log(path: Path, start: bytes, cipher: DatabaseCipher, module: ModuleType) -> None:
+    """Refuse a file that cannot be read beside the log of another: SQLite would write that into it, and delete it.
+
+    A power cut during a checkpoint can leave such a first page too. Then the log has it, and it begins like the file.
+    """
+    logs = list(filter(size_of, (log_of(path), journal_of(path))))
+    for may_fail in (True, False) if logs else ():  # another process may be writing the page
+        try:
+            with closing(module.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True)) as raw:
+                return cipher.unlock(raw, str(path))
+        except EncryptionKeyError:
+            if any(start in log.read_bytes() for log in logs):
+                return None
+            if not may_fail:
+                raise
+    return None
 
 
 def is_encrypted(start: bytes) -> bool:

@@ -1,4 +1,4 @@
-"""The lock file in front of every write and checkpoint, and what it notes about the last of them."""
+"""The files beside a database: its logs, and the lock file in front of every write and checkpoint."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
+
+from memoranda.errors import Incompatible
+from memoranda.storage.base import key_file
 
 if sys.platform == "win32":
     import msvcrt
@@ -90,3 +93,55 @@ class FileLock:
 def lock_of(database: Path) -> FileLock:
     """Return the lock of a database file."""
     return FileLock(database.with_name(f"{database.name}.lock"))
+
+
+def require_content(path: Path) -> None:
+    """Refuse a database that lost its content: SQLite would take the file for a new one, and delete its log.
+
+    Every program that opens a database to write calls this first, whether it is to be used, restored or converted.
+    """
+    key = key_file(path)
+    if size_of(path):
+        return
+    for log in filter(_holds_pages, (log_of(path), journal_of(path))):
+        raise Incompatible(
+            f"{path} is missing or empty, and {log.name} beside it still holds what was written: put the database file "
+            "back or restore a backup; to begin a new one, move that file away first"
+        )
+    if path.exists() and size_of(key):
+        raise Incompatible(
+            f"{path} is empty, and {key.name} beside it shows that it was in use: restore a backup; to begin a new "
+            "one, move both files away first"
+        )
+
+
+def forget_deleted(path: Path) -> None:
+    """Forget what the lock file says about a database that was deleted."""
+    lock = lock_of(path)
+    if not path.exists() and lock.path.exists():
+        lock.forget_note()
+        lock.close()
+
+
+def _holds_pages(log: Path) -> bool:
+    """Return whether a log holds pages of a database that had any: the journal of a new one says that it had none."""
+    if log.name.endswith("-wal") or not log.exists():
+        return bool(size_of(log))
+    with log.open("rb") as file:
+        start = file.read(20)
+    return start[:8] == _JOURNAL_MAGIC and int.from_bytes(start[16:20], "big") > 0
+
+
+_JOURNAL_MAGIC: Final = bytes.fromhex("d9d505f920a163d7")
+
+
+def log_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}-wal")
+
+
+def journal_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}-journal")
+
+
+def size_of(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0

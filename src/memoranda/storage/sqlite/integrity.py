@@ -30,6 +30,7 @@ from sqlalchemy.pool import StaticPool
 from memoranda.errors import Incompatible
 from memoranda.storage import migrations
 from memoranda.storage.base import ReadTransaction, ScrubState, Transaction
+from memoranda.storage.errors import called_by_sqlite
 from memoranda.storage.integrity import run_checks, run_repairs
 from memoranda.storage.meta import get_meta, set_meta
 from memoranda.storage.rows import SELECT_MEMORY, memory_from_row
@@ -111,7 +112,7 @@ def find_problems(tx: SQLiteTransaction) -> list[str]:
     found = [str(row[0]) for row in tx.execute(text("PRAGMA integrity_check")) if row[0] != "ok"]
     for row in tx.execute(text("PRAGMA foreign_key_check")):
         found.append(f"{row[0]} row {row[1]} points to a missing row of {row[2]}")
-    tx.driver.create_function("plain_text", 1, unpack, deterministic=True)
+    tx.driver.create_function("plain_text", 1, called_by_sqlite(unpack), deterministic=True)
     return found + run_checks(tx, _CHECKS)
 
 

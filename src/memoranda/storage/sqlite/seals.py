@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from sqlalchemy import BLOB, REAL, Table
 
+from memoranda.storage.errors import called_by_sqlite
 from memoranda.storage.schema import (
     api_keys,
     associations,
@@ -74,7 +75,7 @@ def find_misfits(tx: SQLiteTransaction) -> list[str]:
 
 
 def _add_function(raw: Any) -> None:
-    raw.create_function(_FUNCTION, -1, _digest, deterministic=True)
+    raw.create_function(_FUNCTION, -1, called_by_sqlite(_digest), deterministic=True)
 
 
 def _digest(*values: bytes | float | None) -> bytes:

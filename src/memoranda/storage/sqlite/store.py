@@ -42,7 +42,8 @@ from memoranda.storage.integrity import renew_terms
 from memoranda.storage.rows import to_micros
 from memoranda.storage.sqlite import backup, integrity, seals
 from memoranda.storage.sqlite.compaction import Compaction
-from memoranda.storage.sqlite.connections import Connections, load_driver, log_of, require_file_of_log
+from memoranda.storage.sqlite.connections import Connections, load_driver
+from memoranda.storage.sqlite.file_lock import forget_deleted, log_of, require_content
 from memoranda.storage.sqlite.transaction import (
     SQLiteTransaction,
     begin_read,
@@ -97,7 +98,8 @@ class SQLiteStore:
         load_driver(driver, encrypted=key is not None)  # before anything is created
         with translate_errors(str(path)):
             path.parent.mkdir(parents=True, exist_ok=True)
-            require_file_of_log(path)
+            require_content(path)
+            forget_deleted(path)
             _create_file(path)
         self._connections = Connections(path, driver=driver, durability=durability, key=key)
         self._commits: GroupCommit[Any, Any] = self._group_commit()
@@ -229,7 +231,11 @@ class SQLiteStore:
     def status(self) -> StoreStatus:
         files = (self.path, self.path.with_name(f"{self.path.name}-wal"))
         driver = self._connections.driver
-        problems = (self._connections.problem(), self._damage, self._compaction.problem, *self._scrub_problems())
+        connections = self._connections
+        problems = (
+            *(connections.problem(), connections.write_problem, self._damage, self._compaction.problem),
+            *self._scrub_problems(),
+        )
         return StoreStatus(
             database=str(self.path),
             size_bytes=sum(file.stat().st_size for file in files if file.exists()),
