@@ -33,6 +33,7 @@ from memoranda.errors import (
     Unavailable,
 )
 from memoranda.records import Record
+from memoranda.text.checks import escape_surrogates
 from memoranda.types import JSON, Progress, utc_now
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ _CONTROLS: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\
 def print_result(value: object, as_json: bool, *views: View) -> None:
     """Print the value as JSON, or print the views one below the other."""
     if as_json:
-        typer.echo(json.dumps(to_json(value), ensure_ascii=False))
+        typer.echo(escape_surrogates(json.dumps(to_json(value), ensure_ascii=False)))
         return
     from rich.console import Console
 

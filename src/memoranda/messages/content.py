@@ -16,7 +16,7 @@ from typing import Any, Final, NoReturn, TypeAlias, TypeVar
 
 from memoranda.errors import InvalidInput, InvalidType
 from memoranda.records import DictRecord
-from memoranda.text.checks import check_unicode
+from memoranda.text.checks import check_characters
 from memoranda.types import JSON
 from memoranda.validation import MAX_DEPTH
 
@@ -86,15 +86,20 @@ def freeze_mapping(value: object, name: str) -> FrozenDict:
 
 
 def check_string(text: object, name: str) -> str:
-    """Return the text if it is a string of valid Unicode."""
+    """Return the text if it is a string."""
     if not isinstance(text, str):
         raise InvalidType(f"{name} must be a string, not {type(text).__name__}")
-    return text if text.isascii() else check_unicode(text, name)
+    return text
+
+
+def check_name_text(value: object, name: str) -> str:
+    """Return a name or an id if it is a string that can be stored as it is; it may be empty."""
+    return check_characters(check_string(value, name), name)
 
 
 def check_not_blank(value: object, name: str, advice: str = "give it a value") -> str:
-    """Return the text if it is a string that is not blank."""
-    text = check_string(value, name)
+    """Return a name or an id that is not blank."""
+    text = check_name_text(value, name)
     if not text.strip():
         raise InvalidInput(f"{name} is empty: {advice}")
     return text

@@ -20,8 +20,8 @@ from memoranda.messages.content import (
     MessageContent,
     ToolCallMsg,
     as_reference,
+    check_name_text,
     check_not_blank,
-    check_string,
     freeze,
     freeze_content,
     freeze_mapping,
@@ -119,7 +119,7 @@ class Message(DictRecord):
         set_field("role", check_role(role))
         set_field("content", freeze_content(content))
         set_field("message_id", uuid.uuid4().hex if message_id is None else _check_id(message_id, "message_id"))
-        set_field("name", None if name is None else check_string(name, "name"))
+        set_field("name", None if name is None else check_name_text(name, "name"))
         set_field("tool_calls", _to_tool_calls(tool_calls))
         set_field("agent_calls", _to_agent_calls(agent_calls))
         set_field("structured_data", _freeze_optional(structured_data, "structured_data"))

@@ -15,6 +15,7 @@ from memoranda.storage.base import IndexRow, Owner
 from memoranda.storage.dialects import by_dialect
 from memoranda.storage.long_text import unpack
 from memoranda.storage.schema import lineage, memories, revisions
+from memoranda.text.checks import escape_surrogates
 from memoranda.text.own_names import WEEKDAYS, own_names
 from memoranda.text.terms import HAS_TIME, NAME_KEY, content_hash, name_parts, time_keys
 from memoranda.text.wishes import WISH_KEY, standing_wishes
@@ -55,7 +56,7 @@ def micros_or_none(moment: datetime | None) -> int | None:
 
 
 def to_json(value: JSON) -> str:
-    return "{}" if value == {} else _encode(value)
+    return "{}" if value == {} else escape_surrogates(_encode(value))
 
 
 def stored_name(name: str | AnyUser | None) -> str:
