@@ -72,7 +72,7 @@ def _refuse_plain_copies(config: MemoryConfig, overrides: Overrides) -> None:
 def _check_components(overrides: Overrides) -> None:
     check_component(overrides.embedder, "embedder", "embed", "identity")
     check_component(overrides.index, "index", "open", "clear", "close")
-    check_component(overrides.short_term, "short_term", "set", "get", "delete", "keys", "clear", "count")
+    check_component(overrides.short_term, "short_term", "set", "get", "delete", "keys")
     check_component(overrides.redactor, "redactor", "object")
     if not isinstance(overrides.llm, str):
         check_component(overrides.llm, "llm", "complete")
