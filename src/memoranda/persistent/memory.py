@@ -295,7 +295,7 @@ class PersistentMemory(Closing, PersistentMemoryBase):
         except Exception as error:  # noqa: BLE001 - the agent reads the failure in the result, and it is logged
             _log_failure("save_to_memory", error)
             return SaveToMemoryResult(
-                success=False, message=f"Nothing was saved: {error}", memory_ids=[]
+                success=False, message=f"Error saving to memory, nothing was saved: {error}", memory_ids=[]
             )
 
     def recall_from_memory(self, keywords: str | Sequence[str], limit: int = 5) -> RecallFromMemoryResult:
@@ -307,7 +307,7 @@ class PersistentMemory(Closing, PersistentMemoryBase):
             return RecallFromMemoryResult(success=True, memories=memories, count=len(memories))
         except Exception as error:  # noqa: BLE001 - the agent reads the failure in the result, and it is logged
             _log_failure("recall_from_memory", error)
-            reason = f"Memory could not be searched: {error}"
+            reason = f"Error retrieving memories: {error}"
             return RecallFromMemoryResult(success=False, memories=[], count=0, message=reason)
 
 

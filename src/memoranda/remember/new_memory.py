@@ -86,7 +86,9 @@ def check_options(
     """
     extra = default_redactor().object(copy_metadata(metadata))
     named = extra.get("source") if source is None else source
-    origin = check_name(named, "source") if source is not None or isinstance(named, str) else None
+    # In the metadata it is the caller's own field, which may be blank or anything else.
+    is_named = source is not None or (isinstance(named, str) and named.strip() != "")
+    origin = check_name(named, "source") if is_named else None
     if importance is None:
         importance = extra.get("importance")
     return WriteOptions(
