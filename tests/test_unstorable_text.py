@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from memoranda import InvalidInput, MemoryManager, Message, PersistentMemory, create_session
+from memoranda import InvalidInput, MemoryManager, Message, PersistentMemory, SummarizingMemory, create_session
 from memoranda.testing.fakes import HashEmbedder
 from memoranda.transfer.chats import export_conversation, import_conversation
 from tests.server.in_process import open_server
@@ -118,6 +118,13 @@ class TestOnSQLite(LocalUnstorableText):
         memory.add(message)
         memory.save_to_file(tmp_path / "memory.json")
         assert json.loads((tmp_path / "memory.json").read_bytes())["messages"][0]["content"] == BAD
+
+    def test_window_and_summary_of_a_conversation(self) -> None:
+        memory = SummarizingMemory(max_messages=4)
+        for number in range(6):
+            memory.add({"role": "user", "content": f"I live in town {number} with {BAD}."})
+        assert BAD in memory.get_window(1000)[-1].content
+        assert CLEAN in memory.summaries[0]
 
     def test_persistent_memory(self, manager: MemoryManager) -> None:
         memory = PersistentMemory(agent_name="a", manager=manager)

@@ -16,7 +16,6 @@ from typing import Any, Final, NoReturn, TypeAlias, TypeVar
 
 from memoranda.errors import InvalidInput, InvalidType
 from memoranda.records import DictRecord
-from memoranda.text.checks import check_characters
 from memoranda.types import JSON
 from memoranda.validation import MAX_DEPTH
 
@@ -92,14 +91,9 @@ def check_string(text: object, name: str) -> str:
     return text
 
 
-def check_name_text(value: object, name: str) -> str:
-    """Return a name or an id if it is a string that can be stored as it is; it may be empty."""
-    return check_characters(check_string(value, name), name)
-
-
 def check_not_blank(value: object, name: str, advice: str = "give it a value") -> str:
-    """Return a name or an id that is not blank."""
-    text = check_name_text(value, name)
+    """Return the text if it is a string that is not blank."""
+    text = check_string(value, name)
     if not text.strip():
         raise InvalidInput(f"{name} is empty: {advice}")
     return text

@@ -60,7 +60,7 @@ words = st.text(min_size=1).filter(str.strip)
 @given(
     role=st.sampled_from(ROLES),
     content=st.none() | st.text() | objects,
-    name=st.none() | st.text(),
+    name=st.none() | st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])),
     structured_data=st.none() | objects,
     metadata=objects,
     request=json_values,
