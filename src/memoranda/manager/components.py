@@ -97,7 +97,7 @@ class StoreComponents:
         from memoranda.remember.gate import mask_secrets
         from memoranda.remember.memories import Memories
         from memoranda.remember.pipeline import ExtractionRules, RememberPipeline
-        from memoranda.sessions.log import SessionLog
+        from memoranda.sessions.database import SessionLog
         from memoranda.storage import open_store
         from memoranda.storage.database_key import DatabaseKey
         from memoranda.storage.schema import receipts
