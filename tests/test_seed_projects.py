@@ -263,7 +263,9 @@ class TestEntries:
         assert entry.source == "conversation-7"
         assert manager.add_memory("Water is wet", "long_term", {"source": "doc-1"}).source == "doc-1"
         assert manager.add_memory("Grass is green", source="book", metadata={"source": "web"}).source == "book"
-        assert manager.add_memory("Snow is white", metadata={"source": 7}).source is None
+        for blank in (7, None, "", "  "):
+            entry = manager.add_memory("Snow is white", metadata={"source": blank})
+            assert (entry.source, entry.metadata["source"]) == (None, blank)
 
     def test_entry_has_its_embedding(self, manager: MemoryManager) -> None:
         added = manager.add_memory("The sky is blue")

@@ -23,6 +23,7 @@ TYPE_ERRORS: Final = {
 }
 """What a field must be, for errors of pydantic about its type."""
 _LIMITS: Final = {
+    "string_unicode": "holds a lone surrogate: not valid Unicode",
     "missing": "is missing",
     "greater_than": "must be more than {gt}",
     "greater_than_equal": "must be at least {ge}",

@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias, TypeVar, cast
 
 from memoranda.errors import Incompatible, InvalidInput, InvalidType
 from memoranda.records import Record
-from memoranda.text.checks import check_unicode, clean_text
+from memoranda.text.checks import clean_text, escape_surrogates, replace_unstorable
 from memoranda.types import (
     EVERYTHING,
     JSON,
@@ -355,19 +355,19 @@ def flatten_conditions(conditions: Mapping[str, Any], prefix: str = "") -> dict[
 def _make_condition(key: str, operator: str, value: object) -> Condition:
     if not isinstance(key, str):
         raise InvalidType(f"a metadata key must be a string, not {type(key).__name__}")
-    check_unicode(key, "a metadata key")
+    name = replace_unstorable(key)
     if operator not in _OPERATORS:
         raise InvalidInput(f"unknown operator {operator!r} for metadata {key!r}: use {', '.join(_OPERATORS)}")
     if operator == "in":
         if not isinstance(value, list | tuple):
             raise InvalidType(f"the operator 'in' for metadata {key!r} needs a list")
-        return Condition(key, "in", [_check_operand(key, item) for item in _check_choices(value, f"metadata {key!r}")])
+        return Condition(name, "in", [_check_operand(key, item) for item in _check_choices(value, f"metadata {key!r}")])
     if operator == "exists" and not isinstance(value, bool):
         raise InvalidType(f"the operator 'exists' for metadata {key!r} needs True or False")
     ordered = operator in ("gt", "gte", "lt", "lte")
     if ordered and (isinstance(value, bool) or not isinstance(value, int | float | str)):
         raise InvalidType(f"the operator {operator!r} for metadata {key!r} needs a number or a string")
-    return Condition(key, cast(Operator, operator), _check_operand(key, value))
+    return Condition(name, cast(Operator, operator), _check_operand(key, value))
 
 
 def _check_choices(values: Sequence[Any], name: str) -> Sequence[Any]:
@@ -384,7 +384,7 @@ def _check_operand(key: str, value: object) -> JSON:
     if value is None or isinstance(value, bool | int | float):
         return value
     if isinstance(value, str):
-        return check_unicode(value, f"the filter for metadata {key!r}")
+        return replace_unstorable(value)
     raise InvalidType(f"metadata {key!r} can be compared with text, numbers, booleans and null only")
 
 
@@ -394,8 +394,8 @@ _LISTS: Final = (list, tuple)
 _Path: TypeAlias = "str | tuple[_Path, str | int]"
 """The position inside a value: a name, or a parent and a key. Formatted only for an error message."""
 
-_NUL: Final = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
-"""A NUL byte in JSON, as opposed to an escaped backslash followed by `u0000`."""
+_UNSTORABLE: Final = re.compile(r"((?<!\\)(?:\\\\)*)\\u(?:0000|d[89a-f]..)")
+"""A NUL byte or a lone surrogate in JSON, as opposed to an escaped backslash followed by `u0000`."""
 
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, check_circular=False, separators=(",", ":")).encode
 _decode = json.JSONDecoder().decode
@@ -405,16 +405,12 @@ def encode_json(value: object, name: str = "value") -> str:
     """Return the value as JSON text, or raise `InvalidInput` that names the part which is not valid."""
     _check_json(value, name, 0)
     try:
-        text = _encode(value)
+        text = escape_surrogates(_encode(value))
         size = len(text) if text.isascii() else len(text.encode("utf-8"))
-    except UnicodeEncodeError as error:
-        raise InvalidInput(f"{name} holds a lone surrogate: not valid Unicode") from error
     except ValueError as error:
         raise InvalidInput(f"{name} cannot be written as JSON: {error}") from error
     if size > MAX_BYTES:
         raise InvalidInput(f"{name} takes {size:,} bytes as JSON; at most {MAX_BYTES:,} fit: split it up")
-    if "\\u0000" in text and _NUL.search(text):
-        raise InvalidInput(f"{name} holds a NUL byte: remove it")
     return text
 
 
@@ -435,6 +431,14 @@ def copy_json_object(value: object, name: str) -> dict[str, JSON]:
     """Return a checked copy of a JSON object; None gives an empty one."""
     mapping = check_mapping(value, name)
     return cast("dict[str, JSON]", copy_json(dict(mapping), name)) if mapping else {}
+
+
+def copy_metadata(value: object, name: str = "metadata") -> dict[str, JSON]:
+    """Return a checked copy of what the database itself compares: U+FFFD in place of what it cannot hold."""
+    mapping = check_mapping(value, name)
+    text = encode_json(dict(mapping), name) if mapping else "{}"
+    copied = _UNSTORABLE.sub(lambda found: f"{found[1]}\ufffd", text) if "\\u" in text else text
+    return cast("dict[str, JSON]", decode_json(copied, name))
 
 
 def check_changed_fields(fields: object) -> dict[str, Any]:

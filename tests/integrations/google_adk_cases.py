@@ -82,10 +82,12 @@ def event(id: str, text: str, author: str = "user", **fields: Any) -> Event:
 async def test_session_that_is_added_again_adds_only_what_is_new(service: MemorandaMemoryService) -> None:
     session = Session(id="s", app_name="pets", user_id="ann", events=[event("1", DOG)])
     await service.add_session_to_memory(session)
-    session.events.append(event("2", "I live in Lisbon."))
+    session.events += [event("2", "My cat\0 is called \ud83dTom."), event("3", "I live in Lisbon.")]
     await service.add_session_to_memory(session)
     stored = await service.memory.list_memories(user="ann", agent="pets", session="s")
-    assert [memory.content for memory in stored] == [DOG, "I live in Lisbon."]
+    assert [memory.content for memory in stored] == [DOG, "My cat\ufffd is called \ufffdTom.", "I live in Lisbon."]
+    found = await service.search_memory(app_name="pets", user_id="ann", query="Where do I live\0?")
+    assert found.memories[0].content.parts[0].text == "I live in Lisbon."
 
 
 async def test_deleted_memory_does_not_come_back_with_its_session(service: MemorandaMemoryService) -> None:

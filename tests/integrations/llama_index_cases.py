@@ -113,6 +113,8 @@ async def test_chat_is_continued_by_another_process_and_recalled_in_other_chats(
     async with aio.MemoryManager(tmp_path / "memories.db") as memory:
         store = MemorandaChatStore(memory, user="ann")
         assert await store.get_keys() == ["friday", "monday"]
+        await store.add_message("late", ChatMessage(role="tool", content="a\0b, half \ud83d"))
+        assert (await store.get_messages("late"))[0].content == "a\0b, half \ud83d"
         assert [message.role.value for message in await store.get_messages("monday")] == ["user", "assistant"] * 2
 
 
@@ -120,6 +122,7 @@ async def test_chat_store_does_what_the_store_of_llama_index_does(memory: aio.Me
     """The same calls on both stores, and the same messages and counts after each."""
     ours, theirs = MemorandaChatStore(memory, remember=False), SQLAlchemyChatStore(table_name="chats")
     chat = [ChatMessage(role="user", content=f"text {number}", additional_kwargs={"n": number}) for number in range(6)]
+    chat[2].content = "a\0b"
     steps = [
         ("add_messages", "a", chat[:4]),
         ("add_message", "b", chat[4]),

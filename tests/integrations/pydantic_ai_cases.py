@@ -47,7 +47,7 @@ async def test_store_implements_the_protocols_and_keeps_text_exactly(memory: aio
     store = MemorandaStore(memory)
     assert isinstance(store, MemoryStore)
     assert isinstance(store, SearchableMemoryStore)
-    text = "  spaces \r\n\n\ttabs, ümläuts and 日本語 \n"
+    text = "  spaces \r\n\n\ttabs, ümläuts and 日本語 \n, a\0b, half \ud83d"
     await store.write("a.md", text, expected_version=None)
     file = await store.read("a.md", max_chars=1000)
     assert file is not None

@@ -33,6 +33,7 @@ from memoranda.errors import (
     Unavailable,
 )
 from memoranda.records import Record
+from memoranda.text.checks import escape_surrogates
 from memoranda.types import JSON, Progress, utc_now
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ MAX_LINES: Final = 4
 def print_result(value: object, as_json: bool, *views: View) -> None:
     """Print the value as JSON, or print the views one below the other."""
     if as_json:
-        typer.echo(json.dumps(to_json(value), ensure_ascii=False))
+        typer.echo(escape_surrogates(json.dumps(to_json(value), ensure_ascii=False)))
         return
     from rich.console import Console
 

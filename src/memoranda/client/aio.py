@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
-from os import PathLike
 from typing import Any, overload
 from weakref import WeakValueDictionary
 
@@ -13,14 +12,12 @@ import httpx2
 
 from memoranda.aio.conversation import ConversationMemory
 from memoranda.aio.manager import SessionContext as EmbeddedSession
-from memoranda.aio.threads import Threads, in_thread
-from memoranda.client import manager, requests, sessions
+from memoranda.aio.threads import Threads, in_thread, off_loop
+from memoranda.client import requests, sessions
+from memoranda.client.manager import MemoryManager as _Sync
 from memoranda.client.transport import AsyncHttpTransport, async_calls, async_method
 from memoranda.closing import AsyncClosing
-from memoranda.errors import NotFound
-from memoranda.results.transfer import ExportReport, ImportReport
-from memoranda.types import ANY, JSON, AnyUser, ArmScore, Memory, Progress, Recall
-from memoranda.validation import check_integer
+from memoranda.types import JSON, Memory
 
 
 class MemoryManager(AsyncClosing):
@@ -45,39 +42,21 @@ class MemoryManager(AsyncClosing):
     ) -> None:
         self._transport = AsyncHttpTransport(url, api_key, timeout, client)
         # Conversations and files are handled in threads, as in the embedded async manager.
-        self._sync = manager.MemoryManager(url, api_key=api_key, timeout=timeout, client=sync_client)
+        self._inner = _Sync(url, api_key=api_key, timeout=timeout, client=sync_client)
         self._threads = Threads()
         self._conversations: WeakValueDictionary[object, ConversationMemory] = WeakValueDictionary()
 
     async def close(self) -> None:
         """Close the connections; calling it twice is allowed."""
         await in_thread(self._threads.close)  # this waits for running calls
-        self._sync.close()
+        self._inner.close()
         await self._transport.close()
 
     remember = async_method(requests.remember)
     recall = async_method(requests.recall)
     why_not = async_method(requests.why_not)
-
     replay = async_method(requests.replay)
-
-    async def why(
-        self,
-        recall: Recall | str,
-        memory_id: int,
-        *,
-        agent: str | None = None,
-        user: str | AnyUser | None = None,
-        session: str | None = None,
-    ) -> tuple[ArmScore, ...]:
-        """Return what each arm and boost contributed to one hit of a recall, or of a past one by its id."""
-        if isinstance(recall, str):
-            from memoranda.recall.explain import why  # loads numpy
-
-            past = await self.replay(recall, agent=agent, user=user, session=session)
-            return why(past, check_integer(memory_id, "a memory id"))
-        return self._sync.why(recall, memory_id)
-
+    why = off_loop(_Sync.why)
     context = async_method(requests.context)
 
     add_memory = async_method(requests.add_memory)
@@ -85,21 +64,7 @@ class MemoryManager(AsyncClosing):
     get = async_method(requests.get)
     update = async_calls(requests.update)
     delete = async_method(requests.delete)
-
-    async def delete_memory(
-        self,
-        memory_id: int,
-        *,
-        agent: str | None = None,
-        user: str | AnyUser | None = None,
-        session: str | None = None,
-    ) -> bool:
-        """Delete one memory and return whether there was one with this id."""
-        try:
-            return bool(await self.delete(memory_id, agent=agent, user=user, session=session))
-        except NotFound:
-            return False
-
+    delete_memory = off_loop(_Sync.delete_memory)
     list_memories = async_method(requests.list_memories)
     search_memories = async_method(requests.search_memories)
     search_memory = async_method(requests.search_memory)
@@ -164,7 +129,7 @@ class MemoryManager(AsyncClosing):
 
         With a number, return the memory with this id; None when there is none.
         """
-        find: Callable[[], Any] = partial(self._sync.get_memory, agent_name, user=user, session=session)
+        find: Callable[[], Any] = partial(self._inner.get_memory, agent_name, user=user, session=session)
         found = await in_thread(find)
         if isinstance(found, Memory | None):
             return found
@@ -179,63 +144,13 @@ class MemoryManager(AsyncClosing):
         finally:
             await self.end_run(agent_name)
 
-    async def set_retention_policy(self, agent_name: str, policy: str) -> None:
-        """Set how long an agent's conversations are kept: single_run, session or persistent."""
-        await in_thread(self._sync.set_retention_policy, agent_name, policy)
-
+    set_retention_policy = off_loop(_Sync.set_retention_policy)
     clear_agent_memory = async_method(requests.clear_agent_memory)
     clear_all = async_method(requests.clear_all)
     end_run = async_method(requests.end_run)
 
-    async def export_jsonl(
-        self,
-        target: str | PathLike[str],
-        *,
-        agent: str | None = None,
-        user: str | AnyUser | None = ANY,
-        session: str | None = None,
-        progress: Progress | None = None,
-        encryption_key: str | None = None,
-        plain: bool = False,
-    ) -> ExportReport:
-        """Export messages, memories and associations as a file of JSON lines; all users need the admin scope.
-
-        Args:
-            target: The file to write.
-            agent: Only this agent's.
-            user: Only this user's; None for those of no user, ANY for all.
-            session: Only this session's.
-            progress: Called with the number of memories done and in total.
-            encryption_key: Encrypts the file with this key, here: the server never sees it.
-            plain: Not needed here: without a key the file is not encrypted.
-        """
-        return await in_thread(
-            self._sync.export_jsonl,
-            target,
-            agent=agent,
-            user=user,
-            session=session,
-            progress=progress,
-            encryption_key=encryption_key,
-            plain=plain,
-        )
-
-    async def import_jsonl(
-        self,
-        source: str | PathLike[str],
-        *,
-        include_forgotten: bool = False,
-        progress: Progress | None = None,
-        encryption_key: str | None = None,
-    ) -> ImportReport:
-        """Import an export; existing data stays, and importing it again adds nothing."""
-        return await in_thread(
-            self._sync.import_jsonl,
-            source,
-            include_forgotten=include_forgotten,
-            progress=progress,
-            encryption_key=encryption_key,
-        )
+    export_jsonl = off_loop(_Sync.export_jsonl)
+    import_jsonl = off_loop(_Sync.import_jsonl)
 
     get_stats = async_method(requests.get_stats)
     users = async_method(requests.users)
@@ -259,7 +174,7 @@ class SessionContext(EmbeddedSession):
         auto_cleanup: bool | None = None,
     ) -> None:
         create: Callable[[], Any] = partial(
-            sessions.create_session, workflow_id, memory_manager._sync, metadata, auto_cleanup
+            sessions.create_session, workflow_id, memory_manager._inner, metadata, auto_cleanup
         )
         self._prepare(workflow_id, memory_manager._threads, create)
 

@@ -14,6 +14,7 @@ from typing import Any, Concatenate, Final, Generic, ParamSpec, TypeAlias, TypeV
 from memoranda.client.responses import deserialize
 from memoranda.errors import InvalidInput, InvalidType
 from memoranda.messages.message import as_message, as_text, is_vendor_object
+from memoranda.text.checks import escape_surrogates
 from memoranda.types import ANY, AnyUser, Progress
 from memoranda.validation import make_filter
 
@@ -189,9 +190,8 @@ def encode_body(values: Mapping[str, object], *, nullable: str | None = None) ->
 
 def _encode(name: str, value: object) -> bytes:
     try:
-        return json.dumps(value, default=_to_plain, ensure_ascii=False, allow_nan=False).encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise InvalidInput(f"{name} holds a lone surrogate: not valid Unicode ({error.reason})") from error
+        text = json.dumps(value, default=_to_plain, ensure_ascii=False, allow_nan=False)
+        return escape_surrogates(text).encode("utf-8")
     except InvalidType as error:
         raise InvalidType(f"{name}: {error}") from error
     except (ValueError, TypeError, RecursionError) as error:

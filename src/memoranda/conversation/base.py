@@ -16,6 +16,7 @@ from typing import Protocol, TypeAlias, overload
 
 from memoranda.errors import InvalidInput, MissingExtra
 from memoranda.messages.message import Message, VendorMessage, as_message, parts_of
+from memoranda.text.checks import replace_unstorable
 
 AnyMessage: TypeAlias = Message | Mapping[str, object] | VendorMessage
 
@@ -297,7 +298,7 @@ def exact_counter(encoding: str = "o200k_base") -> TokenCounter:
 
     def count(text: str) -> int:
         # `truncate` counts while it looks for the cut, and starts no threads, which cost far more for short texts.
-        return int(toktok.truncate(text, _NO_LIMIT, encoding)[1])
+        return int(toktok.truncate(replace_unstorable(text), _NO_LIMIT, encoding)[1])
 
     try:
         count("")

@@ -24,6 +24,7 @@ from memoranda.messages.content import check_string
 from memoranda.messages.dicts import ROLE_NAMES
 from memoranda.messages.editable import editable
 from memoranda.messages.message import CONVERTERS, Message, as_message, is_message
+from memoranda.text.checks import escape_surrogates
 from memoranda.types import JSON, RetentionPolicy
 from memoranda.validation import check_integer, check_retention_policy
 
@@ -198,7 +199,7 @@ class ConversationMemory:
 
     def save_to_file(self, filepath: str | PathLike[str]) -> None:
         """Write the conversation as JSON. The file is replaced as a whole, so it is never half written."""
-        write_atomically(Path(filepath), json.dumps(self.state_dict(), ensure_ascii=False, indent=1))
+        write_atomically(Path(filepath), escape_surrogates(json.dumps(self.state_dict(), ensure_ascii=False, indent=1)))
 
     def load_from_file(self, filepath: str | PathLike[str]) -> None:
         """Replace the messages with those of a saved file. When the file is damaged, nothing changes."""

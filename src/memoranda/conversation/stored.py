@@ -25,6 +25,7 @@ from memoranda.storage.base import OwnedWork, ReadTransaction, Row, Transaction
 from memoranda.storage.changes import StoredMessage
 from memoranda.storage.rows import json_items, scope_names, to_json, to_micros
 from memoranda.storage.schema import messages
+from memoranda.text.checks import replace_unstorable
 from memoranda.types import JSON, Scope
 
 if TYPE_CHECKING:
@@ -286,8 +287,12 @@ def _equal_items(one: Sequence[str], other: Sequence[str]) -> int:
 
 
 def _to_stored(message: Message) -> StoredMessage:
-    text = message.content if isinstance(message.content, str) else None
-    return StoredMessage(message.message_id, message.role, text, message.timestamp, message.name, message.to_dict())
+    text, payload = _text_column(message), message.to_dict()
+    return StoredMessage(message.message_id, message.role, text, message.timestamp, message.name, payload)
+
+
+def _text_column(message: Message) -> str | None:
+    return replace_unstorable(message.content) if isinstance(message.content, str) else None
 
 
 def _to_message(row: Row) -> Message:
@@ -295,8 +300,7 @@ def _to_message(row: Row) -> Message:
     message_id, role, content, payload = row
     try:
         message = Message.from_dict(json.loads(payload))
-        text = message.content if isinstance(message.content, str) else None
-        if (message.message_id, message.role, text) != (message_id, role, content):
+        if (message.message_id, message.role, _text_column(message)) != (message_id, role, content):
             raise ValueError("the payload differs from the other columns")
     except (TypeError, ValueError, MemorandaError) as error:
         raise Incompatible(f"message {message_id} is damaged (it is not what was written): restore a backup") from error

@@ -30,6 +30,7 @@ from memoranda.llm.base import LLM, MeteredLLM
 from memoranda.llm.failures import describe_failure
 from memoranda.messages.editable import editable
 from memoranda.messages.message import Message, text_of
+from memoranda.text.checks import replace_unstorable
 from memoranda.text.sentences import split_sentences
 from memoranda.text.terms import query_terms
 from memoranda.types import JSON, Usage
@@ -107,7 +108,7 @@ def split_messages(messages: Iterable[Message]) -> list[Sentence]:
         Sentence(turn, message.name or message.role, message.role, message.timestamp.date().isoformat(), text)
         for turn, message in enumerate(messages)
         if message.role != "system"
-        for text in split_sentences(text_of(message))
+        for text in split_sentences(replace_unstorable(text_of(message)))
     ]
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias, runtime_checkable
 
 from memoranda.errors import InvalidType
-from memoranda.text.checks import clean_text
+from memoranda.text.checks import storable_text
 
 if TYPE_CHECKING:
     from memoranda.types import FloatArray
@@ -170,7 +170,7 @@ def check_input_texts(texts: Sequence[str]) -> list[str]:
     """Return the texts if each of them can be embedded; otherwise raise `InvalidInput` that names the bad one."""
     if isinstance(texts, str):
         raise InvalidType("texts must be a list of strings, not one string: put it in a list")
-    return [clean_text(text, f"texts[{number}]") for number, text in enumerate(texts)]
+    return [storable_text(text, f"texts[{number}]") for number, text in enumerate(texts)]
 
 
 def normalize(vector: FloatArray) -> FloatArray:

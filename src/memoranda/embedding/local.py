@@ -18,7 +18,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
-from io import BytesIO
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -427,6 +426,9 @@ def open_model(name: str, *, use_gpu: bool = False) -> OnnxEmbedder:
     return OnnxEmbedder(spec, use_gpu=use_gpu)
 
 
+_NPY_HEADER: Final = re.compile(
+    rb"\x93NUMPY\x01\x00..\{'descr': '([^']+)', 'fortran_order': False, 'shape': \(([\d, ]+)\), \} *\n", re.DOTALL
+)
 _ROWS: Final = "potion-base-8M.npy"
 _SCALES: Final = "potion-base-8M.scale.npy"
 _IDENTITY: Final = EmbedderIdentity(STATIC, "potion-base-8M", 256, memoranda_models.SHA256[_ROWS], baseline=0.1)
@@ -474,7 +476,16 @@ class StaticEmbedder:
 
 
 def _load_array(name: str) -> Any:
-    return np.load(BytesIO(read_model_file(memoranda_models.path(name))), allow_pickle=False)
+    """Return the array of a .npy file of version 1.
+
+    Not with `np.load`, which parses the header as Python source: two threads that do so at once make CPython 3.11 fail.
+    """
+    data = read_model_file(memoranda_models.path(name))
+    header = _NPY_HEADER.match(data)
+    if header is None:
+        raise Incompatible(f"{name} is not an array: install memoranda-models again")
+    shape = tuple(int(size) for size in header[2].split(b",") if size.strip())
+    return np.frombuffer(data, header[1].decode("ascii"), offset=header.end()).reshape(shape)
 
 
 def _embed_text(table: _Table, text: str) -> FloatArray:

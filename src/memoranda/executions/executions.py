@@ -19,7 +19,7 @@ from urllib.parse import quote
 from memoranda.errors import InvalidInput, InvalidType
 from memoranda.results.workflows import ExecutionPage, ExecutionRecord, ExecutionStats, VerificationReport
 from memoranda.security.redaction import Redactor
-from memoranda.text.checks import clean_text
+from memoranda.text.checks import clean_text, escape_surrogates
 from memoranda.types import DEFAULT_TENANT, JSON, Clock
 from memoranda.validation import (
     check_datetime,
@@ -221,7 +221,7 @@ def to_json_line(record: ExecutionRecord) -> str:
         "recorded_at": record.recorded_at.isoformat(),
         "record": record.record,
     }
-    return json.dumps(fields, ensure_ascii=False) + "\n"
+    return f"{escape_surrogates(json.dumps(fields, ensure_ascii=False))}\n"
 
 
 def file_name(agent: str) -> str:

@@ -16,8 +16,7 @@ from typing import Any, Final
 from memoranda.aio.threads import in_thread
 from memoranda.closing import AsyncClosing
 from memoranda.errors import MissingExtra
-from memoranda.integrations.long_values import LongValues
-from memoranda.integrations.managers import OwnedNamespace, Source, open_source, read_pages, to_label
+from memoranda.integrations.managers import LongValues, OwnedNamespace, Source, open_source, read_pages, to_label
 from memoranda.items.base import Item
 
 try:
@@ -120,7 +119,7 @@ class MemorandaSessionStore(AsyncClosing):
 
     def _to_value(self, entry: SessionStoreEntry, number: int) -> dict[str, Any]:
         kept = self._long.store(json.dumps(entry))
-        return {"number": number, "said": _searchable(_said(entry)), **kept}
+        return {"number": number, "said": (_said(entry) or "")[:_MAX_SAID] or None, **kept}
 
     def _put_summary(self, key: SessionKey, entries: list[SessionStoreEntry]) -> None:
         project, session_id = (_SESSIONS, to_label(key["project_key"], "project_key")), key["session_id"]
@@ -170,12 +169,6 @@ def _entry_id(entry: SessionStoreEntry) -> str:
     """Return the key of an entry. Those without a uuid, such as titles, are never duplicates."""
     known: Any = entry.get("uuid")
     return f"={known}" if known else uuid.uuid4().hex
-
-
-def _searchable(text: str | None) -> str | None:
-    """Return the part of a text that is searched, without what a memory cannot hold."""
-    part = (text or "")[:_MAX_SAID].replace("\0", " ")
-    return part.encode("utf-8", "replace").decode() or None
 
 
 def _said(entry: SessionStoreEntry) -> str | None:

@@ -67,8 +67,9 @@ class MemorandaSession(AsyncOpenedSource):
         """Return all items, or the newest `limit`, oldest first."""
         history = await self._get_history()
         count = resolve_session_limit(limit, self.session_settings)
-        newest = None if count is None else check_integer(count, "limit", minimum=0)
-        found = await (history.get_messages() if newest is None else history.get_recent(newest))
+        # As in the SDK's own session, a limit below 0 is none.
+        newest = None if count is None else check_integer(count, "limit", minimum=None)
+        found = await (history.get_messages() if newest is None or newest < 0 else history.get_recent(newest))
         return [_to_item(each) for each in found]
 
     async def add_items(self, items: Sequence[Item]) -> None:

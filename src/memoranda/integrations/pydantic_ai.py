@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import AsyncIterator, Sequence
-from itertools import count
+from collections.abc import Sequence
 from typing import Any, Final
 
 from memoranda.errors import Conflict, InvalidInput, MissingExtra
-from memoranda.integrations.managers import AsyncOpenedSource, Source, open_async
+from memoranda.integrations.managers import AsyncOpenedSource, Source, open_async, read_all
 from memoranda.items.base import Item, check_namespace
-from memoranda.validation import MAX_LIMIT, check_integer
+from memoranda.validation import check_integer
 
 try:
     from pydantic_ai_harness.memory import (
@@ -57,7 +56,7 @@ class MemorandaStore(AsyncOpenedSource):
         """
         self.memory, self._owns_memory = open_async(memory)
         self.namespace = check_namespace(namespace)
-        self.user, self.agent, self.session = user, agent, session
+        self._owner: dict[str, Any] = {"user": user, "agent": agent, "session": session}
 
     async def read(self, path: str, *, max_chars: int) -> MemoryFile | None:
         """Return a file, cut after `max_chars`; None when there is none."""
@@ -92,7 +91,7 @@ class MemorandaStore(AsyncOpenedSource):
     async def list_paths(self, prefix: str = "", *, limit: int) -> list[str]:
         """Return the paths that begin like this, sorted."""
         check_integer(limit, "limit")
-        return sorted([path async for path, _ in self._files(prefix)])[:limit]
+        return [path for path, _ in await self._files(prefix)][:limit]
 
     async def search(
         self, prefix: str, query: str, *, limit: int, max_files: int, max_chars: int, max_file_chars: int
@@ -105,7 +104,7 @@ class MemorandaStore(AsyncOpenedSource):
         words = query.lower().split()
         if not words or min(limit, max_files, max_chars, max_file_chars) <= 0:
             return MemorySearchResult([], scanned=0, truncated=False)
-        files = sorted([file async for file in self._files(prefix)])
+        files = await self._files(prefix)
         looked_at = [(path, text[:max_file_chars]) for path, text in files[:max_files]]
         scored = [(_score(path.removeprefix(prefix), text, words), path, text) for path, text in looked_at]
         best = sorted((each for each in scored if each[0]), key=lambda each: (-each[0], each[1]))
@@ -138,37 +137,28 @@ class MemorandaStore(AsyncOpenedSource):
                 note = {"fingerprint": operation.fingerprint, "version": version, "existed": found is not None}
                 values[_OPERATION + operation.id], times[_OPERATION + operation.id] = note, None
             try:
-                await self.memory.put_many(
-                    self.namespace,
-                    values,
-                    index=["content"],
-                    expected=times,
-                    user=self.user,
-                    agent=self.agent,
-                    session=self.session,
-                )
+                await self.memory.put_many(self.namespace, values, index=["content"], expected=times, **self._owner)
             except Conflict:
                 continue  # somebody was faster: look again what there is
             return MemoryMutation(version, replayed=False, existed=found is not None)
 
     async def _get(self, key: str) -> Item | None:
-        return await self.memory.get_item(self.namespace, key, user=self.user, agent=self.agent, session=self.session)
+        return await self.memory.get_item(self.namespace, key, **self._owner)
 
-    async def _files(self, prefix: str) -> AsyncIterator[tuple[str, str]]:
-        """Yield path and content of the files whose path begins like this."""
+    async def _files(self, prefix: str) -> list[tuple[str, str]]:
+        """Return path and content of the files whose path begins like this, sorted."""
         if prefix:
             _check_path(prefix.removesuffix("/"))
-        for start in count(0, MAX_LIMIT):
-            page = await self.memory.search_items(
-                self.namespace, limit=MAX_LIMIT, offset=start, user=self.user, agent=self.agent, session=self.session
-            )
-            for item in page:
-                path = item.key.removeprefix(_FILE)
-                is_file = item.namespace == self.namespace and item.key.startswith(_FILE)
-                if is_file and path.startswith(prefix) and not item.value["deleted"]:
-                    yield path, item.value["content"]
-            if len(page) < MAX_LIMIT:
-                return
+        options: dict[str, Any] = {"order": "key", **self._owner}
+        found = await read_all(
+            lambda limit, offset: self.memory.search_items(self.namespace, limit=limit, offset=offset, **options)
+        )
+        files = [
+            (item.key.removeprefix(_FILE), item.value["content"])
+            for item in found
+            if item.namespace == self.namespace and item.key.startswith(_FILE) and not item.value["deleted"]
+        ]
+        return sorted(file for file in files if file[0].startswith(prefix))
 
 
 def _check_path(path: str) -> str:

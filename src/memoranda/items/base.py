@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 from memoranda import display
 from memoranda.errors import InvalidInput, InvalidType
 from memoranda.records import Record
-from memoranda.text.checks import check_unicode
+from memoranda.text.checks import check_characters
 from memoranda.types import JSON
 from memoranda.validation import MAX_CONDITIONS, MAX_DEPTH, copy_json, shown
 
@@ -82,9 +82,7 @@ def check_label(value: object, name: str = "key") -> str:
         raise InvalidInput(f"{name} is empty: give some text")
     if len(value) > MAX_LABEL:
         raise InvalidInput(f"{name} has {len(value):,} characters; at most {MAX_LABEL} fit: shorten it")
-    if "\0" in value:
-        raise InvalidInput(f"{name} holds a NUL byte at position {value.index(chr(0))}: remove it")
-    return check_unicode(value, name)
+    return check_characters(value, name)
 
 
 def check_values(values: object) -> dict[str, JSON]:

@@ -48,6 +48,7 @@ from memoranda.storage.rows import from_micros, not_expired, owner_conditions, s
 from memoranda.storage.schema import memories, vectors
 from memoranda.storage.write import MemoryWrite, apply_changes
 from memoranda.text.cache import clear_text_caches
+from memoranda.text.checks import replace_unstorable
 from memoranda.text.terms import content_hash, lexical_keys, query_terms
 from memoranda.types import ANY, JSON, Clock, FloatArray, IntArray, Memory, MemoryType, Outcome, Scope
 
@@ -209,7 +210,7 @@ class Items:
         self, scope: Scope, namespace: NamespacePath, key: str, value: JSON, options: PutOptions
     ) -> NewMemory:
         now = self._clock()
-        text = redact_secrets(_to_text(key, value, options.index))
+        text = replace_unstorable(redact_secrets(_to_text(key, value, options.index)))
         notes: dict[str, JSON] = {} if options.ttl is None else {_TTL: options.ttl}
         if isinstance(options.index, tuple):
             notes[_PATHS] = list(options.index)
@@ -239,7 +240,8 @@ class Items:
         if not several:
             return
         distinct = list(dict.fromkeys(text for _, texts in several for text in texts))
-        made = self._vectors.embed_passages(several[0][0].scope.tenant, distinct)
+        readable = [replace_unstorable(text) for text in distinct]
+        made = self._vectors.embed_passages(several[0][0].scope.tenant, readable)
         data = {text: _encode(vector) for text, vector in zip(distinct, made, strict=True)}
         for each, texts in several:
             own: list[JSON] = [data[text] for text in texts]

@@ -16,10 +16,10 @@ from memoranda.results.workflows import Document, Knowledge, KnowledgeReport, Kn
 from memoranda.storage.changes import Change, Edit, NewMemory, Remove
 from memoranda.storage.read import matching_ids, walk
 from memoranda.storage.write import MemoryWrite, apply_changes, retry_on_conflict
-from memoranda.text.checks import clean_text
+from memoranda.text.checks import clean_text, storable_text
 from memoranda.text.terms import content_hash, lexical_keys
 from memoranda.types import JSON, Clock, Filter, Memory, MemoryType, Progress, Recall, Scope
-from memoranda.validation import SHARED_USER, check_name, copy_json_object
+from memoranda.validation import SHARED_USER, check_name, copy_metadata
 
 if TYPE_CHECKING:
     from memoranda.embedding.vectors import Vectors
@@ -168,7 +168,7 @@ def parse_documents(
     documents: Knowledge, source: str | None, version: str | None, metadata: Mapping[str, JSON] | None
 ) -> list[Document]:
     """Check the arguments of `add_knowledge` and return the documents; files are read here."""
-    extra = copy_json_object(metadata, "metadata")
+    extra = copy_metadata(metadata)
     source, version = check_name(source, "source"), check_name(version, "version")
     items = [documents] if isinstance(documents, str | Path | Document) else documents
     if not isinstance(items, Sequence):
@@ -183,19 +183,19 @@ def _parse_item(item: object, source: str | None, version: str | None, metadata:
     if isinstance(item, Document):
         yield replace(
             item,
-            text=clean_text(item.text, "the document's text"),
+            text=storable_text(item.text, "the document's text"),
             source=clean_text(item.source, "source"),
             version=check_name(item.version, "version") or version,
-            metadata={**metadata, **copy_json_object(dict(item.metadata), "metadata")},
+            metadata={**metadata, **copy_metadata(dict(item.metadata))},
         )
     elif isinstance(item, Path):
         for path, name in _find_files(item):
             markdown = path.suffix.lower() in _MARKDOWN
-            yield Document(clean_text(_read_text(path), str(path)), source or name, version, metadata, markdown)
+            yield Document(storable_text(_read_text(path), str(path)), source or name, version, metadata, markdown)
     elif isinstance(item, str):
         if source is None:
             raise InvalidInput("name the source of the text: add_knowledge(text, source=...); pass a file as a Path")
-        yield Document(clean_text(item, "the text"), source, version, metadata)
+        yield Document(storable_text(item, "the text"), source, version, metadata)
     else:
         raise InvalidType(f"knowledge must be a text, a Path or a Document, not {type(item).__name__}")
 

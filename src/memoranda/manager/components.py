@@ -72,7 +72,7 @@ def _refuse_plain_copies(config: MemoryConfig, overrides: Overrides) -> None:
 def _check_components(overrides: Overrides) -> None:
     check_component(overrides.embedder, "embedder", "embed", "identity")
     check_component(overrides.index, "index", "open", "clear", "close")
-    check_component(overrides.short_term, "short_term", "set", "get", "delete", "keys", "clear", "count")
+    check_component(overrides.short_term, "short_term", "set", "get", "delete", "keys")
     check_component(overrides.redactor, "redactor", "object")
     if not isinstance(overrides.llm, str):
         check_component(overrides.llm, "llm", "complete")
@@ -97,7 +97,7 @@ class StoreComponents:
         from memoranda.remember.memories import Memories
         from memoranda.remember.pipeline import ExtractionRules, RememberPipeline
         from memoranda.remember.screening.screen import mask_secrets
-        from memoranda.sessions.log import SessionLog
+        from memoranda.sessions.database import SessionLog
         from memoranda.storage import open_store
         from memoranda.storage.database_key import DatabaseKey
         from memoranda.storage.schema import receipts

@@ -14,7 +14,7 @@ from memoranda.errors import InvalidInput, InvalidType
 from memoranda.manager.recall import ManagerMethods
 from memoranda.records import ResultList
 from memoranda.results.receipts import ForgetReceipt
-from memoranda.text.checks import clean_text
+from memoranda.text.checks import clean_text, storable_text
 from memoranda.types import ANY, AnyUser, Memory, MemoryType, Progress, Scope
 from memoranda.validation import (
     check_flag,
@@ -108,7 +108,7 @@ class UpkeepMethods(ManagerMethods):
             self._scope(agent, user, session),
             () if ids is None else _some_ids(ids),
             make_filter(where, types),
-            None if containing is None else clean_text(containing, "containing"),
+            None if containing is None else storable_text(containing, "containing"),
             check_flag(dry_run, "dry_run"),
         )
 

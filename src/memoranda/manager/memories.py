@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from memoranda.errors import InvalidInput, InvalidType, NotFound
 from memoranda.manager.recall import RecallMethods, as_text
 from memoranda.records import ResultList
-from memoranda.text.checks import clean_text
+from memoranda.text.checks import clean_text, storable_text
 from memoranda.types import JSON, AnyUser, Association, Hit, Memory, MemoryType, Progress, Related, name_source
 from memoranda.validation import (
     check_changed_fields,
@@ -31,6 +31,7 @@ from memoranda.validation import (
     check_progress,
     check_writable_type,
     copy_json_object,
+    copy_metadata,
     make_filter,
     page_of,
 )
@@ -483,9 +484,9 @@ def _make_patch(
     from memoranda.remember.memories import Patch
 
     return Patch(
-        content=None if content is None else clean_text(as_text(content)),
+        content=None if content is None else storable_text(as_text(content)),
         type=None if memory_type is None else check_writable_type(memory_type),
         source=check_name(source, "source"),
-        metadata=None if metadata is None else copy_json_object(metadata, "metadata"),
+        metadata=None if metadata is None else copy_metadata(metadata),
         importance=None if importance is None else check_fraction(importance, "importance"),
     )

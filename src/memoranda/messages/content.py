@@ -16,7 +16,6 @@ from typing import Any, Final, NoReturn, TypeAlias, TypeVar
 
 from memoranda.errors import InvalidInput, InvalidType
 from memoranda.records import DictRecord
-from memoranda.text.checks import check_unicode
 from memoranda.types import JSON
 from memoranda.validation import MAX_DEPTH
 
@@ -86,10 +85,10 @@ def freeze_mapping(value: object, name: str) -> FrozenDict:
 
 
 def check_string(text: object, name: str) -> str:
-    """Return the text if it is a string of valid Unicode."""
+    """Return the text if it is a string."""
     if not isinstance(text, str):
         raise InvalidType(f"{name} must be a string, not {type(text).__name__}")
-    return text if text.isascii() else check_unicode(text, name)
+    return text
 
 
 def check_not_blank(value: object, name: str, advice: str = "give it a value") -> str:

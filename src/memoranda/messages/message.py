@@ -30,6 +30,7 @@ from memoranda.messages.content import (
 )
 from memoranda.messages.dicts import add_missing_fields, id_text, to_fields, to_time
 from memoranda.records import DictRecord, Record
+from memoranda.text.checks import check_characters
 from memoranda.types import JSON
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
@@ -118,8 +119,10 @@ class Message(DictRecord):
         set_field = partial(object.__setattr__, self)
         set_field("role", check_role(role))
         set_field("content", freeze_content(content))
-        set_field("message_id", uuid.uuid4().hex if message_id is None else _check_id(message_id, "message_id"))
-        set_field("name", None if name is None else check_string(name, "name"))
+        # The names and ids of messages have columns of their own, which do not hold every character.
+        known_id = uuid.uuid4().hex if message_id is None else _check_id(message_id, "message_id")
+        set_field("message_id", check_characters(known_id, "message_id"))
+        set_field("name", None if name is None else check_characters(check_string(name, "name"), "name"))
         set_field("tool_calls", _to_tool_calls(tool_calls))
         set_field("agent_calls", _to_agent_calls(agent_calls))
         set_field("structured_data", _freeze_optional(structured_data, "structured_data"))

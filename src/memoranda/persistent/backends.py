@@ -119,11 +119,13 @@ class BackendEmbedder:
 
     def embed(self, texts: Sequence[str], *, kind: InputKind) -> FloatArray:
         """Return one unit vector per text, in order."""
-        if not texts:
-            import numpy as np
+        import numpy as np
 
+        if not texts:
             return np.empty((0, self.identity.dimension), np.float32)
         rows = self._embed(texts, kind)
+        if len(rows) == 1 < len(texts):  # one that embeds a text at a time
+            rows = np.concatenate([self._embed([text], kind) for text in texts])
         if rows.shape != (len(texts), self.identity.dimension):
             raise Incompatible(f"{self.identity} returned vectors of the shape {rows.shape} for {len(texts)} texts")
         return rows
@@ -182,8 +184,7 @@ def _to_unit_rows(answer: Any, backend: str) -> FloatArray:
         shape = rows.shape
         raise Incompatible(f"the embedding back end {backend} returned vectors of the shape {shape}, or not finite")
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    if not lengths.all():
-        raise Incompatible(f"the embedding back end {backend} returned a vector of zeros")
+    lengths[lengths == 0] = 1  # a text without a direction keeps its zeros, and is found by its words
     unit: FloatArray = rows / lengths
     return unit
 

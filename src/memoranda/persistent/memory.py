@@ -49,7 +49,7 @@ from memoranda.persistent.configs import (
 from memoranda.recall.render import render_context, sanitize_name, sanitize_text
 from memoranda.remember.new_memory import spoken_text
 from memoranda.security.fence import remove_recalled
-from memoranda.text.checks import check_unicode, clean_text
+from memoranda.text.checks import storable_text
 from memoranda.types import JSON, Hit, MemoryType, Outcome, Outcomes, Recall
 from memoranda.validation import check_integer, check_limit, check_name, check_writable_type, copy_json_object
 
@@ -84,7 +84,7 @@ def merge_outcomes(prepared: Sequence[Message | Outcome], stored: Outcomes) -> O
 def to_query_text(query: QueryInput) -> str:
     """Return the text of a query; "" if it has none, as the latest message of a loop may have."""
     if isinstance(query, str):
-        return clean_text(query, "query") if query.strip("\0 \t\r\n") else ""
+        return storable_text(query, "query") if query.strip("\0 \t\r\n") else ""
     several = [query] if query is None or is_message(query) else query
     if not isinstance(several, Sequence):
         raise InvalidType(
@@ -93,7 +93,7 @@ def to_query_text(query: QueryInput) -> str:
     messages = [message for message in map(as_message, filter(None, several)) if message.role in _RECORDED_ROLES]
     texts = [remove_recalled(spoken_text(message) or "").strip() for message in messages]
     text = "\n".join(text for text in texts if text)[-MAX_QUERY_LENGTH:]
-    return clean_text(text, "the text of the query messages") if text else ""
+    return storable_text(text, "the text of the query messages") if text else ""
 
 
 def check_texts(value: str | AnyMessage | Sequence[str | AnyMessage], name: str) -> list[str]:
@@ -103,7 +103,7 @@ def check_texts(value: str | AnyMessage | Sequence[str | AnyMessage], name: str)
         raise InvalidType(f"{name} must be a list of texts, not {type(value).__name__}")
     if not several:
         raise InvalidInput(f"{name} is empty: give at least one text")
-    return [clean_text(as_text(text, f"each item of {name}"), f"each item of {name}") for text in several]
+    return [storable_text(as_text(text, f"each item of {name}"), f"each item of {name}") for text in several]
 
 
 def _prepare_message(value: AnyMessage) -> Message | Outcome:
@@ -131,8 +131,8 @@ def _reject(message: Message, rule: str, reason: str) -> Outcome:
 
 def _derive_id(message: Message, text: str, timestamp: str) -> str:
     """Derive an id from the text, so that recording a whole history after each turn adds only what is new."""
-    parts = (message.role, message.name or "", timestamp, check_unicode(text, "content"))
-    digest = hashlib.blake2b("\0".join(parts).encode(), digest_size=12)
+    parts = (message.role, message.name or "", timestamp, text)
+    digest = hashlib.blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=12)
     return f"said-{digest.hexdigest()}"
 
 
@@ -298,7 +298,9 @@ class PersistentMemory(Closing, PersistentMemoryBase):
             )
         except Exception as error:  # noqa: BLE001 - the agent reads the failure in the result, and it is logged
             _log_failure("save_to_memory", error)
-            return SaveToMemoryResult(success=False, message=f"Nothing was saved: {error}", memory_ids=[])
+            return SaveToMemoryResult(
+                success=False, message=f"Error saving to memory, nothing was saved: {error}", memory_ids=[]
+            )
 
     def recall_from_memory(self, keywords: str | Sequence[str], limit: int = 5) -> RecallFromMemoryResult:
         """Return the memories for these keywords to the agent, at most `limit` for each, the best of each first."""
@@ -309,7 +311,7 @@ class PersistentMemory(Closing, PersistentMemoryBase):
             return RecallFromMemoryResult(success=True, memories=memories, count=len(memories))
         except Exception as error:  # noqa: BLE001 - the agent reads the failure in the result, and it is logged
             _log_failure("recall_from_memory", error)
-            reason = f"Memory could not be searched: {error}"
+            reason = f"Error retrieving memories: {error}"
             return RecallFromMemoryResult(success=False, memories=[], count=0, message=reason)
 
 

@@ -40,6 +40,7 @@ from memoranda.storage.recalls import (
     read_recall,
 )
 from memoranda.storage.rows import from_micros, to_micros
+from memoranda.text.checks import escape_surrogates
 from memoranda.threads import Flag, register_fork_handler, start_thread
 from memoranda.types import ANY, JSON, AnyUser, ArmScore, Clock, Explanation, Hit, Memory, Recall, Scope
 
@@ -210,7 +211,7 @@ def _to_row(entry: _Entry, states: _States, mask: Callable[[str], str]) -> Ledge
         # Its terms would hold the secret that is masked in the question.
         "explanation": recall.explanation if query == recall.query else None,
     }
-    text = json.JSONEncoder(default=to_plain, **_COMPACT).encode(answer)
+    text = escape_surrogates(json.JSONEncoder(default=to_plain, **_COMPACT).encode(answer))
     return LedgerRow(
         recall.id,
         entry.scope,
@@ -284,7 +285,7 @@ def _copy_mutable(memory: Memory) -> bytes:
 def _encode_memory(memory: Memory, mutable: bytes) -> str:
     metadata, notes, value = marshal.loads(mutable)
     plain = {name: getattr(memory, name) for name in _MEMORY_FIELDS}
-    return _encode(plain | {"metadata": metadata, "notes": notes, "value": value})
+    return escape_surrogates(_encode(plain | {"metadata": metadata, "notes": notes, "value": value}))
 
 
 def _hit_to_plain(hit: Hit) -> list[Any]:

@@ -45,7 +45,7 @@ from memoranda.results.recall import WhyNot
 from memoranda.storage.base import PartitionKey, PartitionState, RemoteStore
 from memoranda.storage.past import as_known_at
 from memoranda.storage.read import matching_ids, read_sentences
-from memoranda.text.checks import MAX_QUERY, clean_query, clean_text
+from memoranda.text.checks import MAX_QUERY, clean_query, storable_text
 from memoranda.text.wishes import WISH_KEY
 from memoranda.types import ANY, EVERYTHING, Clock, Filter, FloatArray, Hit, IntArray, Memory, Recall, Scope
 from memoranda.validation import check_datetime, check_fraction, check_optional_datetime, shown
@@ -225,7 +225,7 @@ class RecallPipeline:
             now: The asker's clock; the pipeline's clock when None.
             as_of, known_at, min_score: As in `recall`.
         """
-        question = clean_text(text, "query")[:MAX_QUERY]
+        question = storable_text(text, "query")[:MAX_QUERY]
         query = self._validate(question, scope, where, limit, now, as_of, known_at, None, min_score)
         memory = self._store.get(scope, [memory_id])[0]
         if memory is None:

@@ -21,7 +21,7 @@ from memoranda.storage.past import TimeView, as_known_at
 from memoranda.storage.read import find_memories, memory_by_key, related_memories, walk
 from memoranda.storage.write import MemoryWrite, retry_on_conflict
 from memoranda.text.cache import clear_text_caches
-from memoranda.text.checks import clean_text
+from memoranda.text.checks import storable_text
 from memoranda.text.terms import content_hash, lexical_keys
 from memoranda.types import JSON, Association, Clock, Filter, Memory, MemoryType, Outcome, Progress, Related, Scope
 from memoranda.validation import MAX_LIMIT, check_integer
@@ -62,7 +62,7 @@ class Memories:
     def add(self, contents: Sequence[str], options: WriteOptions, progress: Progress | None = None) -> list[Memory]:
         """Store each text as a new memory, also if the same text is stored already."""
         new = []
-        for content in (redact_secrets(clean_text(content)) for content in contents):
+        for content in (redact_secrets(storable_text(content)) for content in contents):
             rated = options.importance is not None
             importance = None if rated else self._rules.importance(content)
             new.append(from_text(content, options, importance=importance))
@@ -241,7 +241,7 @@ class Memories:
         return CleanupReport(examined, len(old), tuple(old), dry_run)
 
     def _apply(self, patch: Patch, known: Memory) -> NewMemory:
-        content = known.content if patch.content is None else redact_secrets(clean_text(patch.content))
+        content = known.content if patch.content is None else redact_secrets(storable_text(patch.content))
         return NewMemory(
             content=content,
             type=patch.type or known.type,

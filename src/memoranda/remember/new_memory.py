@@ -12,7 +12,7 @@ from memoranda.messages.message import Message
 from memoranda.remember.base import Utterance
 from memoranda.security.redaction import default_redactor
 from memoranda.storage.changes import NewMemory, StoredMessage, StoredTurn
-from memoranda.text.checks import clean_text
+from memoranda.text.checks import replace_unstorable, storable_text
 from memoranda.text.terms import content_hash, lexical_keys
 from memoranda.types import JSON, Memory, MemoryType, Scope, trust_rank
 from memoranda.validation import (
@@ -21,7 +21,7 @@ from memoranda.validation import (
     check_name,
     check_ttl,
     check_writable_type,
-    copy_json_object,
+    copy_metadata,
 )
 
 DEFAULT_IMPORTANCE: Final = 0.5
@@ -84,9 +84,11 @@ def check_options(
 
     What has a source is the word of that source, unless the source is the user or the conversation itself.
     """
-    extra = default_redactor().object(copy_json_object(metadata, "metadata"))
+    extra = default_redactor().object(copy_metadata(metadata))
     named = extra.get("source") if source is None else source
-    origin = check_name(named, "source") if source is not None or isinstance(named, str) else None
+    # In the metadata it is the caller's own field, which may be blank or anything else.
+    is_named = source is not None or (isinstance(named, str) and named.strip() != "")
+    origin = check_name(named, "source") if is_named else None
     if importance is None:
         importance = extra.get("importance")
     return WriteOptions(
@@ -126,7 +128,7 @@ def from_text(
     text: object, options: WriteOptions, *, key: str | None = None, value: JSON = None, importance: float | None = None
 ) -> NewMemory:
     """Return a new memory from a plain text."""
-    content = clean_text(text)
+    content = storable_text(text)
     kind = options.type or MemoryType.SEMANTIC
     return NewMemory(
         content=content,
@@ -161,7 +163,7 @@ def from_message(text: str, message: Message, options: WriteOptions, type: Memor
         terms=lexical_keys(text),
         source=options.source or "conversation",
         trust=trust_of_message(message, options),
-        metadata={**message.metadata, **options.metadata},
+        metadata={**copy_metadata(message.metadata), **options.metadata},
         message=stored,
         expires_at=expires_at,
     )
@@ -170,7 +172,8 @@ def from_message(text: str, message: Message, options: WriteOptions, type: Memor
 def to_stored_message(message: Message) -> StoredMessage:
     """Return a message as the message log stores it."""
     speaker = message.name or message.role
-    text = spoken_text(message)
+    spoken = spoken_text(message)
+    text = None if spoken is None else replace_unstorable(spoken)
     return StoredMessage(message.message_id, message.role, text, message.timestamp, speaker, message.to_dict())
 
 

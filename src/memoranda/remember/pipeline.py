@@ -57,7 +57,7 @@ from memoranda.storage.base import Store
 from memoranda.storage.changes import AppendMessage, Change, NewMemory, StoredTurn
 from memoranda.storage.write import Duplicates, MemoryWrite, Recheck
 from memoranda.text.cache import clear_text_caches
-from memoranda.text.checks import clean_text
+from memoranda.text.checks import clean_text, storable_text
 from memoranda.text.sentences import Span, first_words
 from memoranda.types import JSON, Memory, Outcome, Outcomes, Progress, Scope
 
@@ -296,7 +296,7 @@ def _parse(content: Content, options: WriteOptions, key: str | None, name: str) 
     """Return one text or message as an utterance; a plain text counts as said by the user if it has no other source."""
     owner = speaker_name(None, "user", options.scope)
     if isinstance(content, str):
-        text = clean_text(redact_secrets(clean_text(content, name)), name)
+        text = storable_text(redact_secrets(storable_text(content, name)), name)
         role = trust_of_text(text, options)
         said_at = min(options.at or options.now, options.now)
         speaker = speaker_name(None, role, options.scope)
@@ -305,7 +305,7 @@ def _parse(content: Content, options: WriteOptions, key: str | None, name: str) 
     role = trust_of_message(message, options)
     speaker = speaker_name(message.name, role, options.scope)
     spoken = spoken_text(message)
-    text = "" if spoken is None else clean_text(spoken, name)
+    text = "" if spoken is None else storable_text(spoken, name)
     # What is said cannot be newer than now: a wrong clock would keep every true update from counting.
     said_at = min(message.timestamp, options.now)
     owner = speaker if role == "user" else owner  # what Ana says about "the user" is about Ana

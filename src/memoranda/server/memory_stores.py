@@ -178,7 +178,7 @@ class MemoryStores:
             raise PathTaken(f"the path {path} is taken: update that memory, or choose another path")
 
     async def _write(self, document: Json, path: str, text: str, operation: str) -> Json:
-        data = text.encode()
+        data = _to_bytes(text)
         digest = hashlib.sha256(data).hexdigest()
         content = {"path": path, "content": text, "content_sha256": digest, "content_size_bytes": len(data)}
         version = await self._put_version({**document, **content}, operation)
@@ -262,13 +262,13 @@ def _check_content(value: object) -> str:
     text = "" if value is None else value
     if not isinstance(text, str):
         raise InvalidInput("content must be text")
-    try:
-        size = len(text.encode())
-    except UnicodeEncodeError as error:
-        raise InvalidInput("content holds a lone surrogate: it is not valid Unicode") from error
-    if size > _MAX_CONTENT:
+    if (size := len(_to_bytes(text))) > _MAX_CONTENT:
         raise InvalidInput(f"content has {size:,} bytes; at most {_MAX_CONTENT:,} fit: split it up")
     return text
+
+
+def _to_bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
 
 
 def _check_path(value: object) -> str:

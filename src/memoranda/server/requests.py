@@ -9,7 +9,7 @@ from pydantic_core import PydanticCustomError
 
 from memoranda.items.base import MAX_LABEL, MAX_PATHS, ItemOrder
 from memoranda.results.maintenance import PolicyName
-from memoranda.text.checks import MAX_TEXT
+from memoranda.text.checks import MAX_TEXT, replace_unstorable
 from memoranda.validation import MAX_CHOICES, MAX_ID, MAX_LIMIT, MAX_NAME, MAX_TTL
 
 MAX_ITEMS = 1000
@@ -17,8 +17,12 @@ MAX_ITEMS = 1000
 MAX_SETTINGS = 100
 _HELLO = [[{"role": "user", "content": "Hello"}]]
 
-Text: TypeAlias = Annotated[str, Field(min_length=1, max_length=MAX_TEXT)]
-Query: TypeAlias = Annotated[str, Field(max_length=MAX_TEXT)]
+_Storable: TypeAlias = Annotated[
+    # Pydantic would refuse half of a character; the manager replaces it.
+    str, BeforeValidator(lambda text: replace_unstorable(text) if isinstance(text, str) else text)
+]
+Text: TypeAlias = Annotated[_Storable, Field(min_length=1, max_length=MAX_TEXT)]
+Query: TypeAlias = Annotated[_Storable, Field(max_length=MAX_TEXT)]
 """A question; one without a word finds nothing."""
 MAX_NUMBERS = 65_536
 """Numbers in a vector."""

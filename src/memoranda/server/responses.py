@@ -13,7 +13,8 @@ from typing import Any, Final, Union, get_args, get_origin, get_type_hints
 from fastapi.datastructures import DefaultPlaceholder
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
-from pydantic_core import to_json, to_jsonable_python
+from pydantic_core import PydanticSerializationError, to_jsonable_python
+from pydantic_core import to_json as to_utf8_json
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
@@ -164,6 +165,14 @@ def _to_json_endpoint(
         return Response(await _serialize(result), status, headers, media_type="application/json")
 
     return respond
+
+
+def to_json(value: object) -> bytes:
+    """Return the value as JSON; as ASCII if a text in it is not valid Unicode, which UTF-8 cannot hold."""
+    try:
+        return to_utf8_json(value)
+    except PydanticSerializationError:
+        return json.dumps(to_jsonable_python(value)).encode("ascii")
 
 
 async def _serialize(value: object) -> bytes:

@@ -6,13 +6,14 @@ import fnmatch
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial, wraps
+from inspect import Parameter, iscoroutinefunction, signature
 from typing import Any, Final, Protocol, TypeAlias, TypeVar, cast, runtime_checkable
 from urllib.parse import quote, unquote
 
 from memoranda.errors import InvalidInput, InvalidType
 from memoranda.text.checks import clean_text
 from memoranda.types import DEFAULT_TENANT, JSON, MemoryType
-from memoranda.validation import MAX_NAME, check_type
+from memoranda.validation import MAX_NAME, check_ttl, check_type, copy_json
 
 DEFAULT_TTL: Final = 86_400.0
 """Seconds that a value is kept by default: a day."""
@@ -147,6 +148,7 @@ def is_short_term(memory_type: MemoryType | str, ttl: float | None = None) -> bo
     return kind is MemoryType.SHORT_TERM
 
 
+_POSITIONAL: Final = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 _PLAIN: Final = Namespace("plain keys")
 """Where the values of plain keys are: no tenant of a manager sees them."""
 _Method = TypeVar("_Method", bound=Callable[..., Any])
@@ -164,6 +166,79 @@ _PLAIN_CALLS: Final[Mapping[str, Callable[..., Any]]] = {
     "keys": lambda read, pattern="*": fnmatch.filter(read(), pattern),
     "clear": lambda clear: clear() >= 0,
 }
+
+
+def takes_namespaces(store: object) -> bool:
+    """Return whether a store is a `ValueStore`; False for one that knows plain keys only, such as `get(key)`."""
+    get: object = getattr(store, "get", None)
+    if iscoroutinefunction(get):
+        raise InvalidType("short_term must not be async: its methods are called without await")
+    try:
+        parameters = list(signature(get).parameters.values())  # type: ignore[arg-type]
+    except (TypeError, ValueError):  # a function that shows none, such as one in C
+        return True
+    required = [each for each in parameters if each.default is each.empty and each.kind in _POSITIONAL]
+    if len(required) > 2 or (not required and not any(each.kind is each.VAR_POSITIONAL for each in parameters)):
+        raise InvalidType("short_term must have get(namespace, keys), or get(key) for one with plain keys")
+    return len(required) != 1
+
+
+class PlainKeyStore:
+    """A `ValueStore` over a caller's own store of plain keys: get(key), set(key, value, ttl), delete(key), keys().
+
+    A namespace is the beginning of a key.
+    """
+
+    def __init__(self, store: Any) -> None:
+        self._store = store
+        self._names_ttl = _binds(store.set, "key", 1, ttl=60.0)
+        for name, arguments in {"get": ("key",), "delete": ("key",), "keys": (), "set": ("key", 1, 60.0)}.items():
+            if not _binds(getattr(store, name), *arguments) and not (name == "set" and self._names_ttl):
+                raise InvalidType(
+                    "short_term has plain keys: it needs get(key), set(key, value, ttl), delete(key) and keys(); "
+                    f"its {name} takes other arguments"
+                )
+
+    def set(self, namespace: Namespace, values: Mapping[str, JSON], *, ttl: float | None = None) -> None:
+        seconds = None if ttl is None else check_ttl(ttl)
+        for key, name in qualify_keys(namespace, values).items():
+            value = copy_json(values[key], key)
+            if self._names_ttl:
+                self._store.set(name, value, ttl=seconds)
+            else:
+                self._store.set(name, value, seconds)
+
+    def get(self, namespace: Namespace, keys: Sequence[str]) -> dict[str, JSON]:
+        found = {key: self._store.get(name) for key, name in qualify_keys(namespace, keys).items()}
+        return {key: copy_json(value, key) for key, value in found.items() if value is not None}
+
+    def delete(self, namespace: Namespace, keys: Sequence[str]) -> int:
+        return self._delete([name for name in qualify_keys(namespace, keys).values() if name in self._names(namespace)])
+
+    def keys(self, namespace: Namespace) -> list[str]:
+        return sorted(map(parse_key, self._names(namespace)))
+
+    def clear(self, within: ValueScope) -> int:
+        return self._delete(self._names(within))
+
+    def count(self, within: ValueScope) -> int:
+        return len(self._names(within))
+
+    def _names(self, within: ValueScope) -> list[str]:
+        return [name for name in map(str, self._store.keys()) if name.startswith(within.path)]
+
+    def _delete(self, names: Sequence[str]) -> int:
+        for name in names:
+            self._store.delete(name)
+        return len(names)
+
+
+def _binds(function: Callable[..., Any], *args: object, **kwargs: object) -> bool:
+    try:
+        signature(function).bind(*args, **kwargs)
+    except TypeError:
+        return False
+    return True
 
 
 def with_plain_keys(method: _Method) -> _Method:

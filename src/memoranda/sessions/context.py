@@ -42,7 +42,7 @@ from memoranda.validation import (
 if TYPE_CHECKING:
     from memoranda.executions.executions import Executions
     from memoranda.sessions.base import ValueStore
-    from memoranda.sessions.log import SessionLog
+    from memoranda.sessions.database import SessionLog
     from memoranda.sessions.values import Values
     from memoranda.settings import MemoryConfig
 

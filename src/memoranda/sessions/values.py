@@ -21,17 +21,19 @@ from memoranda.items.base import KEY_PREFIX
 from memoranda.sessions.base import (
     DEFAULT_TTL,
     Namespace,
+    PlainKeyStore,
     ValueScope,
     ValueStore,
     is_short_term,
     parse_key,
     qualify_keys,
+    takes_namespaces,
     with_plain_keys,
 )
 from memoranda.settings import MemoryConfig
 from memoranda.text.checks import clean_text
 from memoranda.types import JSON, Clock, MemoryType, utc_now
-from memoranda.validation import check_ttl, copy_json, decode_json, encode_json, make_scope
+from memoranda.validation import check_component, check_ttl, copy_json, decode_json, encode_json, make_scope
 
 if TYPE_CHECKING:
     from memoranda.remember.memories import Memories
@@ -299,7 +301,9 @@ class ShortTerm:
 def open_short_term(config: MemoryConfig, clock: Clock, store: ValueStore | None) -> ShortTerm:
     """Return the stores that the settings ask for, or the one that the caller passed."""
     if store is not None:
-        return ShortTerm(store, store, shared=True)
+        known = store if takes_namespaces(store) else PlainKeyStore(store)
+        check_component(known, "short_term", "set", "get", "delete", "keys", "clear", "count")
+        return ShortTerm(known, known, shared=True)
     if not config.use_redis:
         return _in_memory(config, clock)
     from memoranda.sessions.redis import RedisBackend

@@ -17,6 +17,7 @@ from sqlalchemy.types import TEXT, Boolean
 from memoranda.errors import Incompatible, InvalidType
 from memoranda.storage.base import IndexRow, Owner
 from memoranda.storage.schema import lineage, memories, revisions, unpack
+from memoranda.text.checks import escape_surrogates
 from memoranda.text.own_names import WEEKDAYS, own_names
 from memoranda.text.terms import HAS_TIME, NAME_KEY, content_hash, name_parts, time_keys
 from memoranda.text.wishes import WISH_KEY, standing_wishes
@@ -90,7 +91,7 @@ def micros_or_none(moment: datetime | None) -> int | None:
 
 
 def to_json(value: JSON) -> str:
-    return "{}" if value == {} else _encode(value)
+    return "{}" if value == {} else escape_surrogates(_encode(value))
 
 
 def stored_name(name: str | AnyUser | None) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 from memoranda.embedding.base import EmbedderIdentity, InputKind
 from memoranda.storage.base import IndexRow, PartitionKey
 from memoranda.storage.changes import NewMemory, StoredMessage
-from memoranda.text.checks import clean_text
+from memoranda.text.checks import storable_text
 from memoranda.text.terms import content_hash, terms
 from memoranda.types import ANY, JSON, AnyUser, Condition, Filter, FloatArray, IntArray, MemoryType, Operator, Scope
 
@@ -86,7 +86,7 @@ class HashEmbedder:
     def embed(self, texts: Sequence[str], *, kind: InputKind) -> FloatArray:
         rows = np.empty((len(texts), self._identity.dimension), dtype=np.float32)
         for position, text in enumerate(texts):
-            rows[position] = _text_vector(clean_text(text, f"{kind} text"), self._identity.dimension)
+            rows[position] = _text_vector(storable_text(text, f"{kind} text"), self._identity.dimension)
         return rows
 
 

@@ -18,6 +18,7 @@ from memoranda.errors import Incompatible, InvalidInput, MemorandaError
 from memoranda.files import read_text_file, translate_file_errors
 from memoranda.messages.message import Message, as_message, text_of
 from memoranda.records import Record
+from memoranda.text.checks import escape_surrogates, replace_unstorable
 from memoranda.types import JSON, Progress
 
 _FILE: Final = "conversations.json"
@@ -239,12 +240,16 @@ def _format_message(message: Message) -> str:
     return "\n".join(lines)
 
 
+def _dump(value: object, indent: int | None) -> str:
+    return escape_surrogates(json.dumps(value, ensure_ascii=False, indent=indent))
+
+
 def _write_json(messages: Sequence[Message], title: str) -> str:
-    return json.dumps(build_state(messages, title=title), ensure_ascii=False, indent=1)
+    return _dump(build_state(messages, title=title), indent=1)
 
 
 def _write_jsonl(messages: Sequence[Message], _: str) -> str:
-    return "".join(json.dumps(message.to_dict(), ensure_ascii=False) + "\n" for message in messages)
+    return "".join(f"{_dump(message.to_dict(), indent=None)}\n" for message in messages)
 
 
 def _read_json(path: Path, progress: Progress | None) -> list[Message]:
@@ -278,7 +283,11 @@ def _parse_line(line: str, where: str) -> Message:
 
 _Writer: TypeAlias = Callable[[Sequence[Message], str], str]
 _Reader: TypeAlias = Callable[[Path, Progress | None], list[Message]]
-_WRITERS: Final[dict[str, _Writer]] = {".json": _write_json, ".jsonl": _write_jsonl, ".md": to_markdown}
+_WRITERS: Final[dict[str, _Writer]] = {
+    ".json": _write_json,
+    ".jsonl": _write_jsonl,
+    ".md": lambda messages, title: replace_unstorable(to_markdown(messages, title)),
+}
 _READERS: Final[dict[str, _Reader]] = {".json": _read_json, ".jsonl": _read_jsonl}
 
 

@@ -32,7 +32,7 @@ from memoranda.storage.errors import translate_errors
 from memoranda.storage.lifecycle import drop_claims, show_reason
 from memoranda.storage.rows import check_row, from_micros, in_owners, scope_conditions, scope_of, to_json, to_micros
 from memoranda.storage.schema import associations, executions, lineage, memories, messages, revisions, sessions
-from memoranda.text.checks import check_unicode, clean_text
+from memoranda.text.checks import check_characters, clean_text, storable_text
 from memoranda.text.terms import content_hash
 from memoranda.types import ANY, JSON, Progress, Scope
 from memoranda.validation import check_fraction, check_id, check_integer, check_type, copy_json, copy_json_object
@@ -146,7 +146,7 @@ def to_link_row(
 
 def _memory_columns(row: Mapping[str, Any]) -> dict[str, Any]:
     unsearched = row["content"] == "" and str(row.get("key")).startswith(KEY_PREFIX)
-    content = "" if unsearched else clean_text(row["content"])
+    content = "" if unsearched else storable_text(row["content"])
     return {
         "content": content,
         "content_hash": content_hash(content),
@@ -177,7 +177,7 @@ def _decode(column: Column[Any], value: JSON) -> Any:
     if isinstance(column.type, Integer):
         return check_integer(value, name, minimum=0)
     if isinstance(column.type, TEXT) and isinstance(value, str):
-        return check_unicode(value, name)
+        return check_characters(value, name)
     if isinstance(column.type, REAL) and isinstance(value, int | float) and not isinstance(value, bool):
         return value
     raise InvalidInput(f"{name} cannot be {type(value).__name__}")

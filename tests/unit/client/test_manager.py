@@ -370,7 +370,7 @@ def test_errors_equal_those_of_the_embedded_manager(manager: MemoryManager, serv
     with pytest.raises(InvalidInput):
         manager.add_memory("tea", metadata={"a": float("nan")})
     with pytest.raises(InvalidInput, match="Unicode"):
-        manager.add_memory("\ud800")
+        manager.add_memory("tea", user="\ud800")
     with server.client(server.key(scopes=("read",))) as reader, pytest.raises(Denied, match="write"):
         reader.add_memory("tea")
     with server.client("mmr.no.key") as stranger, pytest.raises(Denied) as refused:

@@ -74,7 +74,7 @@ def test_folder_is_renamed_and_deleted_with_everything_in_it(tool: MemorandaMemo
         ({"command": "create", "path": "/memories/f/below", "file_text": ""}, "is a file"),
         ({"command": "create", "path": "/memories/d", "file_text": ""}, "already exists"),
         ({"command": "create", "path": f"/memories/{'x' * 600}", "file_text": ""}, "shorten it"),
-        ({"command": "create", "path": "/memories/nul", "file_text": "a\0b"}, "NUL"),
+        ({"command": "create", "path": "/memories/a\0b", "file_text": ""}, "NUL"),
         ({"command": "str_replace", "path": "/memories/d", "old_str": "a", "new_str": "b"}, "is not a file"),
         ({"command": "insert", "path": "/memories/d", "insert_line": 0, "insert_text": "b"}, "is not a file"),
         ({"command": "rename", "old_path": "/memories/d", "new_path": "/memories/d/e"}, "is inside of"),

@@ -27,6 +27,9 @@ def test_documents_are_found_filtered_replaced_and_deleted(memory: MemoryManager
     store.add_texts(["white tea"], ids=["t"])
     assert [found.page_content for found in store.get_by_ids(["t", "nothing"])] == ["white tea"]
     assert store.similarity_search_with_score("white tea", k=1)[0][1] == pytest.approx(1.0, abs=1e-4)
+    store.add_texts(["a\0b, half \ud83d"], [{"k\0": "\udfff"}], ids=["t"])
+    (odd,) = store.similarity_search("a\0b, half \ud83d", k=1)
+    assert (odd.page_content, odd.metadata) == ("a\0b, half \ud83d", {"k\0": "\udfff"})
     store.delete(["t"])
     assert [found.id for found in store.similarity_search("tea")] == ["c"]
     store.delete()

@@ -66,9 +66,23 @@ def test_keys_and_names_that_cannot_be_kept_are_named(memory: MemoryManager) -> 
             store.put(namespace, key, {"n": 1})
     with pytest.raises(InvalidNamespaceError):
         store.put(("a\0b",), "k", {"n": 1})
-    with pytest.raises(InvalidInput, match="value holds a NUL byte: remove it"):
-        store.put(("n",), "k", {"text": "a\0b"})
     assert store.search(()) == []
+
+
+def test_what_the_contract_does_not_allow_is_refused(memory: MemoryManager) -> None:
+    store = MemorandaStore(memory)
+    for value in ([1], "text", 1):
+        with pytest.raises(TypeError, match="value must be a dict"):
+            store.put(("n",), "k", value)  # type: ignore[arg-type]
+    for page in ({"limit": -1}, {"offset": -1}):
+        with pytest.raises(InvalidInput, match="at least 0"):
+            store.search((), **page)
+        with pytest.raises(InvalidInput, match="at least 0"):
+            store.list_namespaces(**page)
+    assert store.search((), limit=0) == []
+    value = {"text": "a\0b, half \ud83d", "k\0": ["\udfff"]}
+    store.put(("n",), "k", value)
+    assert [item.value for item in store.search((), query="half\0")] == [value]
 
 
 def test_thread_that_cannot_be_kept_is_named_and_a_number_is_one(memory: MemoryManager) -> None:

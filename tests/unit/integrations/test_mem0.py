@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 from pydantic import BaseModel
@@ -190,6 +191,22 @@ def test_unknown_id_is_none_or_an_error_that_is_a_value_error(memory: Memory) ->
                 call()
             assert isinstance(raised.value, ValueError)
             assert isinstance(raised.value, NotFound)
+
+
+def test_id_is_a_uuid_that_no_other_database_has(memory: Memory, tmp_path: Path) -> None:
+    (mine,) = memory.add("tea", user_id="ann", infer=False)["results"]
+    assert UUID(mine["id"]).version == 7
+    (tmp_path / "other").mkdir()
+    with open_manager(tmp_path / "other") as other:
+        (theirs,) = Memory(other).add("cake", user_id="ann", infer=False)["results"]
+    assert theirs["id"] != mine["id"]
+    assert memory.get(theirs["id"]) is None
+    with pytest.raises(MemoryNotFound):
+        memory.delete(theirs["id"])
+    for known in (mine["id"], mine["id"].upper(), "1"):
+        found = memory.get(known)
+        assert found is not None
+        assert (found["memory"], found["id"]) == ("tea", mine["id"])
 
 
 def test_expired_memory_is_hidden_until_it_is_asked_for(memory: Memory) -> None:

@@ -50,6 +50,8 @@ async def test_items_come_back_as_they_were_in_another_process(tmp_path: Path) -
             "content": [{"type": "output_text", "text": "18°", "annotations": []}],
         },
         said("Be brief.", "developer"),
+        said("a\0b, half \ud83d"),
+        {**RESULT, "output": "a\0b, half \ud83d"},
         {"role": "user", "content": [{"type": "input_image", "image_url": "data:image/png;base64,AA=="}]},
     ]
     async with open_manager(tmp_path) as manager:
@@ -72,8 +74,7 @@ async def test_settings_limit_applies_unless_a_limit_is_given(memory: aio.Memory
     assert session.session_settings == SessionSettings(limit=2)
     assert [item["content"] for item in await session.get_items()] == ["text 3", "text 4"]
     assert len(await session.get_items(limit=4)) == 4
-    with pytest.raises(InvalidInput, match="limit"):
-        await session.get_items(limit=-1)
+    assert len(await session.get_items(limit=-1)) == 5  # as in the SDK's own session
 
 
 async def test_what_is_said_is_recalled_in_other_sessions_of_the_user_only(memory: aio.MemoryManager) -> None:

@@ -119,7 +119,7 @@ def test_backend_error_raises_unavailable() -> None:
         BackendEmbedder(FixedBackend(OSError("no route"))).embed(["tea"], kind="query")
 
 
-@pytest.mark.parametrize("answer", [None, [], [[]], "x", [["a"]], [[float("nan")]], [[0.0, 0.0]], [[1.0], [1.0, 2.0]]])
+@pytest.mark.parametrize("answer", [None, [], [[]], "x", [["a"]], [[float("nan")]], [[1.0], [1.0, 2.0]]])
 def test_answer_that_is_not_vectors_is_rejected(answer: Any) -> None:
     with pytest.raises(Incompatible, match="FixedBackend returned"):
         BackendEmbedder(FixedBackend(answer, dimension=2)).embed(["tea"], kind="query")
@@ -127,9 +127,24 @@ def test_answer_that_is_not_vectors_is_rejected(answer: Any) -> None:
 
 def test_wrong_number_or_size_of_vectors_is_rejected() -> None:
     with pytest.raises(Incompatible, match="shape"):
-        BackendEmbedder(FixedBackend([[1.0, 0.0]])).embed(["tea", "milk"], kind="query")
+        BackendEmbedder(FixedBackend([[1.0, 0.0]] * 3)).embed(["tea", "milk"], kind="query")
     with pytest.raises(Incompatible, match="shape"):
         BackendEmbedder(FixedBackend([[1.0, 0.0]], dimension=3)).embed(["tea"], kind="query")
+
+
+def test_backend_that_embeds_one_text_a_call_is_asked_for_each() -> None:
+    class OneAtATime:
+        def embed(self, texts: list[str]) -> list[list[float]]:
+            return [[float(len(texts[0])), 0.0]]
+
+    assert BackendEmbedder(OneAtATime()).embed(["a", "bb"], kind="passage").tolist() == [[1.0, 0.0]] * 2
+
+
+def test_text_whose_vector_is_zeros_is_found_by_its_words(tmp_path: Path) -> None:
+    backend = FixedBackend([[0.0, 0.0]])
+    with PersistentMemory("agent", embedding_backend=backend, db_url=f"sqlite:///{tmp_path}/a.db") as memory:
+        memory.record([{"role": "user", "content": "I like green tea"}, {"role": "user", "content": "I have a cat"}])
+        assert "green tea" in memory.retrieve("Which tea do I like?")
 
 
 @dataclass
@@ -337,7 +352,10 @@ def test_save_fails_if_mem0_stores_nothing() -> None:
 def test_mem0_error_is_reported_in_result() -> None:
     memory = PersistentMemory("a", session_name="s", mem0_config=FakeMem0(results=ValueError("no model")))  # type: ignore[arg-type]
     answer = memory.save_to_memory("", ["tea"])
-    assert (answer["success"], answer["message"]) == (False, "Nothing was saved: mem0 failed: no model")
+    assert (answer["success"], answer["message"]) == (
+        False,
+        "Error saving to memory, nothing was saved: mem0 failed: no model",
+    )
 
 
 def test_mem0_backend_without_mem0_raises_with_install_line() -> None:

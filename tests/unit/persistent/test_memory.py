@@ -183,13 +183,13 @@ def test_every_keyword_gets_results(memory: PersistentMemory) -> None:
     assert 3 < len(found) == len(set(found)) <= 6  # three for each
 
 
-@pytest.mark.parametrize("content", [[], [""], "  ", ["fine", "\0"], 5, None, [5], b"x"])
+@pytest.mark.parametrize("content", [[], [""], "  ", ["fine", " "], 5, None, [5], b"x"])
 def test_failed_save_is_reported_and_stores_nothing(
     memory: PersistentMemory, manager: MemoryManager, content: Any
 ) -> None:
     answer = memory.save_to_memory("why", content)
     assert (answer["success"], answer["memory_ids"]) == (False, [])
-    assert "Nothing was saved" in answer["message"]
+    assert "Error saving to memory" in answer["message"]
     assert count(manager) == 0
 
 

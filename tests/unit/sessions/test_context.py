@@ -118,9 +118,7 @@ class TestConversation:
             assert entries < 5 + 16 + 3
         manager.close()
 
-    @pytest.mark.parametrize(
-        ("role", "content"), [("", "hi"), ("user", float("nan")), ("user", "\ud800"), (None, "hi")]
-    )
+    @pytest.mark.parametrize(("role", "content"), [("", "hi"), ("user", float("nan")), (None, "hi")])
     def test_invalid_message_raises_and_is_not_stored(self, manager: MemoryManager, role: str, content: str) -> None:
         with create_session("w", manager) as session:
             with pytest.raises(InvalidInput):

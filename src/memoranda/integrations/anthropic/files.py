@@ -11,13 +11,14 @@ from typing import Final, TypeAlias
 
 from memoranda.errors import Conflict, InvalidInput
 from memoranda.files import PRIVATE, atomic_replace, translate_file_errors
-from memoranda.integrations.long_values import LongValues
-from memoranda.integrations.managers import OwnedNamespace
+from memoranda.integrations.managers import LongValues, OwnedNamespace
 from memoranda.items.base import Item
 from memoranda.manager.manager import MemoryManager
 
 ROOT: Final = "/memories"
 _PRIVATE_FOLDER: Final = 0o700
+_ERRORS: Final = "surrogatepass"
+"""A text of a model may hold half of a character, which comes back as it was."""
 _Stamp: TypeAlias = tuple[int, int]
 """When a file was changed, and its size."""
 
@@ -71,7 +72,7 @@ class MemoryFiles:
         With `expected`, raise `Conflict` and store nothing when one was not last written at that time, None for never.
         """
         before = [self._item(path) for path in files]
-        values = {path: {**self._long.store(text), "bytes": len(text.encode())} for path, text in files.items()}
+        values = {path: {**self._long.store(text), "bytes": len(_to_bytes(text))} for path, text in files.items()}
         try:
             self._items.put(values, ["text"], expected)
         except Conflict:
@@ -106,6 +107,10 @@ def check_path(shown: str) -> str:
     if path == ".." or path.startswith("../"):
         raise InvalidInput(f"Path {shown} would escape {ROOT} directory")
     return "" if path == "." else path
+
+
+def _to_bytes(text: str) -> bytes:
+    return text.encode("utf-8", _ERRORS)
 
 
 class MirroredFolder:
@@ -174,7 +179,7 @@ class MirroredFolder:
 
     def _read(self, path: str) -> str | None:
         try:
-            return (self.root / path).read_bytes().decode()
+            return (self.root / path).read_bytes().decode("utf-8", _ERRORS)
         except (FileNotFoundError, UnicodeDecodeError):
             return None
 
@@ -183,7 +188,7 @@ class MirroredFolder:
         for folder in reversed([each for each in file.parents if not each.exists()]):
             folder.mkdir(_PRIVATE_FOLDER)
         with atomic_replace(file, PRIVATE) as temporary:
-            temporary.write_bytes(text.encode())
+            temporary.write_bytes(_to_bytes(text))
 
     def _delete(self, file: Path) -> None:
         file.unlink(missing_ok=True)

@@ -10,7 +10,7 @@ from memoranda.aio.threads import in_thread
 from memoranda.errors import InvalidInput, InvalidType, MissingExtra
 from memoranda.items.base import Item as StoredItem
 from memoranda.persistent.backends import BackendEmbedder
-from memoranda.validation import MAX_CONDITIONS, MAX_DEPTH
+from memoranda.validation import MAX_CONDITIONS, MAX_DEPTH, check_integer
 
 try:
     from langgraph.store import base
@@ -62,6 +62,7 @@ class MemorandaStore(OpenedSource, base.BaseStore):
         listed = list(ops)
         for op in listed:
             base.validate_op_namespace(op)
+            _check(op)
         results = [None if isinstance(op, base.PutOp) else self._read(op) for op in listed]
         for run in _runs({(op.namespace, op.key): op for op in listed if isinstance(op, base.PutOp)}.values()):
             self._put(run)
@@ -138,6 +139,15 @@ class MemorandaStore(OpenedSource, base.BaseStore):
 def _make_embedder(index: Mapping[str, Any]) -> BackendEmbedder | None:
     embed = index.get("embed")
     return None if embed is None else BackendEmbedder(base.ensure_embeddings(embed), index.get("dims"))
+
+
+def _check(op: base.Op) -> None:
+    """Refuse what the contract does not allow."""
+    if isinstance(op, base.PutOp) and not isinstance(op.value, dict | None):
+        raise InvalidType(f"value must be a dict, or None to delete the item, not {type(op.value).__name__}")
+    if isinstance(op, base.SearchOp | base.ListNamespacesOp):
+        check_integer(op.limit, "limit", minimum=0)
+        check_integer(op.offset, "offset", minimum=0)
 
 
 def _to_item_filter(conditions: object) -> dict[str, Any]:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from itertools import count
 from typing import Any
 
 from memoranda.errors import Conflict, MissingExtra
-from memoranda.integrations.managers import Source, open_async
+from memoranda.integrations.managers import Source, open_async, read_all
 from memoranda.items.base import Item
-from memoranda.validation import MAX_LIMIT
 
 try:
     from llama_index.core.base.llms.types import ChatMessage
@@ -129,32 +127,18 @@ class MemorandaChatStore(AsyncDBChatStore):
 
     async def get_keys(self) -> list[str]:
         """Return the keys of all chats, sorted."""
-        keys: list[str] = []
-        while len(keys) % MAX_LIMIT == 0:
-            options = {"limit": MAX_LIMIT, "offset": len(keys)}
-            page = await self.memory.namespaces(_CHATS, user=self.user, agent=self.agent, **options)
-            if not page:
-                break
-            keys += [each.namespace[-1] for each in page]
-        return keys
+        owner = {"user": self.user, "agent": self.agent}
+        found = await read_all(
+            lambda limit, offset: self.memory.namespaces(_CHATS, limit=limit, offset=offset, **owner)
+        )
+        return [each.namespace[-1] for each in found]
 
     async def _read(self, key: str, status: MessageStatus | None) -> list[Item]:
         where = {} if status is None else {"status": status.value}
-        found: list[Item] = []
-        for start in count(0, MAX_LIMIT):
-            page = await self.memory.search_items(
-                (*_CHATS, key),
-                filter=where,
-                order="key",
-                limit=MAX_LIMIT,
-                offset=start,
-                user=self.user,
-                agent=self.agent,
-            )
-            found += page
-            if len(page) < MAX_LIMIT:
-                break
-        return found
+        options: dict[str, Any] = {"filter": where, "order": "key", "user": self.user, "agent": self.agent}
+        return await read_all(
+            lambda limit, offset: self.memory.search_items((*_CHATS, key), limit=limit, offset=offset, **options)
+        )
 
     async def _next_number(self, key: str) -> int:
         last = await self.memory.search_items((*_CHATS, key), order="-key", limit=1, user=self.user, agent=self.agent)

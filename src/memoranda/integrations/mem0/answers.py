@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from datetime import UTC, datetime
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from hashlib import md5
 from typing import Any, Final, TypeAlias
 from uuid import UUID, uuid5
 
 from memoranda.errors import InvalidInput, InvalidType, NotFound
 from memoranda.integrations.mem0.filters import OWNERS, Payload, check_filters, is_expired, matches
+from memoranda.manager.manager import MemoryManager
 from memoranda.results.maintenance import History
-from memoranda.types import Hit, Memory
-from memoranda.validation import MAX_ID, copy_json_object
+from memoranda.types import ANY, Hit, Memory
+from memoranda.validation import copy_json_object
 
 Answer: TypeAlias = dict[str, Any]
 
 _PROMOTED: Final = (*OWNERS, "actor_id", "role", "attributed_to", "expiration_date")
 """What mem0 shows beside the text; all other metadata is below `metadata`."""
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _IDENTITY: Final = (*OWNERS, "actor_id")
 _OWN: Final = frozenset((*_PROMOTED, "id", "data", "hash", "created_at", "updated_at", "text_lemmatized"))
 
@@ -27,24 +29,21 @@ class MemoryNotFound(NotFound, ValueError):
     """There is no memory with this id. A `ValueError` too, which mem0 raises."""
 
 
-def from_id(memory_id: object) -> int:
-    """Return the number of a memory from its id, which has the form of a UUID as in mem0."""
-    try:
-        number = int(str(memory_id)) if str(memory_id).isdecimal() else UUID(str(memory_id)).int
-    except ValueError:
-        number = 0
-    if not 0 < number <= MAX_ID:
-        raise MemoryNotFound(f"Memory with id {memory_id} not found")
-    return number
+def to_id(memory: Memory) -> str:
+    """Return a UUID, as ids of mem0 are, of version 7: when the memory was stored, and its number."""
+    millis, micros = divmod((memory.recorded_at - _EPOCH) // timedelta(microseconds=1), 1000)
+    return str(UUID(int=(millis % 2**48) << 80 | 7 << 76 | micros << 64 | 2 << 62 | memory.id))
 
 
-@contextmanager
-def naming(memory_id: str) -> Iterator[None]:
-    """Raise what is not found under the id that the caller gave."""
-    try:
-        yield
-    except NotFound as error:
-        raise MemoryNotFound(f"Memory with id {memory_id} not found") from error
+def find_memory(manager: MemoryManager, memory_id: object) -> Memory:
+    """Return the memory with an id of mem0's form, or with a number; raise `MemoryNotFound` when there is none."""
+    shown = str(memory_id)
+    with suppress(NotFound, ValueError):
+        number = int(shown) if shown.isdecimal() else UUID(shown).int % 2**62
+        memory = manager.get(number, user=ANY)
+        if shown.isdecimal() or UUID(shown) == UUID(to_id(memory)):  # else it is of another database
+            return memory
+    raise MemoryNotFound(f"Memory with id {memory_id} not found")
 
 
 def to_payload(memory: Memory) -> Payload:
@@ -68,7 +67,7 @@ def to_answer(memory: Memory) -> Answer:
     payload = to_payload(memory)
     others = {key: value for key, value in payload.items() if key not in _OWN}
     return {
-        "id": str(UUID(int=memory.id)),
+        "id": to_id(memory),
         "memory": memory.content,
         "hash": md5(memory.content.encode(), usedforsecurity=False).hexdigest(),
         "metadata": others or None,
@@ -80,7 +79,7 @@ def to_answer(memory: Memory) -> Answer:
 
 def to_added(memory: Memory) -> Answer:
     """Return a new memory as mem0's `add` shows it."""
-    return {"id": str(UUID(int=memory.id)), "memory": memory.content, "event": "ADD"}
+    return {"id": to_id(memory), "memory": memory.content, "event": "ADD"}
 
 
 def to_hit(hit: Hit, *, explain: bool) -> Answer:
@@ -100,7 +99,7 @@ def to_events(history: History) -> list[Answer]:
 
 
 def _to_event(memory: Memory, number: int, old: str | None, new: str | None, time: datetime) -> Answer:
-    memory_id, payload = UUID(int=memory.id), to_payload(memory)
+    memory_id, payload = UUID(to_id(memory)), to_payload(memory)
     return {
         "id": str(uuid5(memory_id, str(number))),
         "memory_id": str(memory_id),

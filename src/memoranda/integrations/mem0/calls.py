@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias, TypedDict, Unpack
 
 from memoranda.errors import InvalidInput, NotFound
 from memoranda.integrations.mem0 import answers
-from memoranda.integrations.mem0.answers import Answer, from_id, join_filters, naming, passes, to_moment
+from memoranda.integrations.mem0.answers import Answer, find_memory, join_filters, passes, to_moment
 from memoranda.integrations.mem0.filters import OWNERS, ReadOwner, check_expiration_date, check_name, read_owner
 from memoranda.manager.manager import MemoryManager
 from memoranda.types import ANY, Memory, MemoryType
@@ -75,7 +75,7 @@ class Mem0Calls:
     def get(self, memory_id: str) -> Answer | None:
         """Return a memory; None when there is none with this id."""
         try:
-            return {**answers.to_answer(self._memory.get(from_id(memory_id), user=ANY)), "score": None}
+            return {**answers.to_answer(find_memory(self._memory, memory_id)), "score": None}
         except NotFound:
             return None
 
@@ -144,14 +144,12 @@ class Mem0Calls:
         def change(known: Memory) -> dict[str, object]:
             return {"metadata": {**known.metadata, **fields}} | ({} if content is None else {"content": content})
 
-        with naming(memory_id):
-            self._memory.update(from_id(memory_id), change=change, user=ANY)
+        self._memory.update(find_memory(self._memory, memory_id).id, change=change, user=ANY)
         return {"message": "Memory updated successfully!"}
 
     def delete(self, memory_id: str) -> Answer:
         """Delete a memory."""
-        with naming(memory_id):
-            self._memory.delete(from_id(memory_id), user=ANY)
+        self._memory.delete(find_memory(self._memory, memory_id).id, user=ANY)
         return {"message": "Memory deleted successfully!"}
 
     def delete_all(self, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None) -> Answer:
@@ -163,7 +161,7 @@ class Mem0Calls:
     def history(self, memory_id: str) -> list[Answer]:
         """Return how a memory was added and updated, oldest first; nothing is kept of a deleted one."""
         try:
-            return answers.to_events(self._memory.history(from_id(memory_id), user=ANY))
+            return answers.to_events(self._memory.history(find_memory(self._memory, memory_id).id, user=ANY))
         except NotFound:
             return []
 

@@ -52,7 +52,7 @@ from memoranda.server.requests import (
     TypeNames,
     WhereFilter,
 )
-from memoranda.server.responses import CountResponse, JsonRoute, MemoryPage
+from memoranda.server.responses import CountResponse, JsonRoute, MemoryPage, to_json
 from memoranda.server.services import Services
 from memoranda.types import Recall, Scope
 
@@ -410,8 +410,6 @@ def _signed_in(principal: Principal | None, csrf_token: str | None) -> SignedIn:
 
 
 def _json(value: Any) -> Response:
-    from pydantic_core import to_json
-
     return Response(to_json(value), media_type="application/json")
 
 
