@@ -68,7 +68,9 @@ _ANSWERS_WORDS = """
     better worse still
 """
 _ANSWERS: Final = frozenset(_ANSWERS_WORDS.split())
-_POLITE_WORDS = "thanks thank thx hi hello hey bye goodbye sorry welcome haha hahaha lol omg wow you your problem worries"
+_POLITE_WORDS = (
+    "thanks thank thx hi hello hey bye goodbye sorry welcome haha hahaha lol omg wow you your problem worries"
+)
 _POLITE: Final = frozenset(_POLITE_WORDS.split())
 _SHORT: Final = 4
 _LONGEST: Final = 300
