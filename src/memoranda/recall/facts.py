@@ -10,7 +10,7 @@ hear the conversation (`is_shown`). What is left out is still recalled.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import groupby
@@ -23,6 +23,7 @@ from memoranda.storage.base import Store
 from memoranda.storage.claim_resolution import made_by
 from memoranda.storage.claims import (
     ANY_ATTRIBUTE,
+    THAT_PERSON,
     Claim,
     StoredClaim,
     claims_in,
@@ -279,7 +280,7 @@ class Facts:
         shared = _shared_slots(visible)
         for _, run in groupby(sorted(visible, key=shared), key=shared):
             slot = _resolve(list(run))
-            if not slot or slot[0].claim.attribute in _NO_FACTS:
+            if not slot or slot[0].claim.attribute in _NO_FACTS or slot[0].claim.subject == THAT_PERSON:
                 continue
             if subject is None or _is_about(slot[0].claim.subject, subject):
                 yield slot
@@ -382,18 +383,10 @@ def _is_denied(known: _Known, others: Sequence[_Known]) -> bool:
 
 
 def _to_fact(current: _Known, slot: Sequence[_Known], moment: datetime) -> Fact:
-    claim, value = current.claim, fold_value(current.claim.value)
+    claim = current.claim
     others = sorted((known for known in slot if known is not current), key=lambda known: known.order)
-    different = [known for known in others if _differ(known, current)]
-    if not claim.single:
-        different = [known for known in different if fold_value(known.claim.value) == value]
-    before = [known for known in different if known.order < current.order]
-    # One's own later words replace, they do not dispute.
-    against = [
-        known
-        for known in different
-        if known.order > current.order and known.is_true_at(moment) and _is_below(known, current)
-    ]
+    before = [known for known in _rivals(current, others) if known.order < current.order]
+    against = _disputing(current, slot, moment)
     return Fact(
         subject=claim.subject,
         attribute=claim.attribute,
@@ -409,6 +402,22 @@ def _to_fact(current: _Known, slot: Sequence[_Known], moment: datetime) -> Fact:
         replaced=tuple(_until_next(known, [*others, current]).to_value() for known in before),
         disputed_by=tuple(known.to_value() for known in against),
     )
+
+
+def _rivals(current: _Known, others: Iterable[_Known]) -> list[_Known]:
+    """Return what says something else in the slot: of an attribute with several values, only what denies this one."""
+    value = fold_value(current.claim.value)
+    return [
+        known
+        for known in others
+        if _differ(known, current) and (current.claim.single or fold_value(known.claim.value) == value)
+    ]
+
+
+def _disputing(current: _Known, slot: Sequence[_Known], moment: datetime) -> list[_Known]:
+    """Return what less trusted sources said later; one's own later words replace, they do not dispute."""
+    later = [known for known in _rivals(current, slot) if known.order > current.order and known.is_true_at(moment)]
+    return sorted((known for known in later if known.standing < current.standing), key=lambda known: known.order)
 
 
 def _until_next(known: _Known, slot: Sequence[_Known]) -> _Known:
@@ -428,10 +437,6 @@ def _differ(one: _Known, other: _Known) -> bool:
     return (fold_value(one.claim.value), one.claim.holds) != (fold_value(other.claim.value), other.claim.holds)
 
 
-def _is_below(known: _Known, current: _Known) -> bool:
-    return known.standing < current.standing
-
-
 def _disputed(slot: Sequence[_Known], moment: datetime) -> list[_Known]:
     """Return the values that contradict each other, most trusted first; none when later ones replaced earlier ones."""
     memories = {memory for pair in replay([known.made for known in slot]).conflicts for memory in pair}
@@ -441,6 +446,9 @@ def _disputed(slot: Sequence[_Known], moment: datetime) -> list[_Known]:
         for known in holding
         if known.memory.id in memories and not any(_renews(later, known) for later in holding)
     ]
+    for _, current in _facts_of(slot, moment):
+        shown = [current, *against] if (against := _disputing(current, slot, moment)) else []
+        found += [known for known in shown if known not in found]
     if len({(fold_value(known.claim.value), known.claim.holds) for known in found}) < 2:
         return []  # whoever was contradicted has said the same since
     return sorted(found, key=lambda known: (*(-part for part in known.standing), known.order))

@@ -382,3 +382,15 @@ class TestAgents:
             manager.delete(ids[1], user="maria")
             [back] = manager.recall(question, user="maria")
             assert (back.id, back.later) == (ids[0], ())
+
+
+def test_pronoun_is_the_only_person_of_the_message_before(manager: MemoryManager) -> None:
+    say(manager, "My brother Pavel moved to Oslo last week.")
+    say(manager, "He works at Equinor.")
+    assert ("Ana's brother Pavel/employer", "Equinor") in values_of(manager)
+
+
+def test_pronoun_that_may_mean_two_people_is_no_fact(manager: MemoryManager) -> None:
+    say(manager, "My brother Pavel lives in Oslo. My friend Tom lives in Bergen.")
+    say(manager, "He works at Equinor.")
+    assert "Equinor" not in [value for _, value in values_of(manager)]

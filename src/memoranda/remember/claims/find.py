@@ -45,7 +45,7 @@ def find_claims(utterance: Utterance, events: Sequence[Mention]) -> tuple[Claim,
     claims: list[Claim] = []
     for clause in find_clauses(utterance.text):
         stated = _with_subject(_without_start(clause, utterance, events), claims, utterance)
-        claims += map(_about_person_before, claims_in_clause(stated, utterance, events))
+        claims += filter(None, map(_about_person_before, claims_in_clause(stated, utterance, events)))
     if is_person(utterance):
         claims += _find_commitments(utterance, events)
         claims += _find_relatives(utterance, claims)
@@ -94,12 +94,11 @@ def _with_subject(clause: Clause, before: Sequence[Claim], utterance: Utterance)
     return replace(clause, text=text, added=clause.added + len(phrase) - pronoun.end())
 
 
-def _about_person_before(claim: Claim) -> Claim:
-    """Return a claim about "she" as one whose subject the write finds."""
-    if claim.subject != _SOMEBODY:
-        return claim
-    known = claim.attribute in ABOUT_PEOPLE or claim.attribute == "birthday"
-    return replace(claim, subject=THAT_PERSON, operation="state", attribute=claim.attribute if known else ANY_ATTRIBUTE)
+def _about_person_before(claim: Claim) -> Claim | None:
+    """Return a claim about "she" as one whose subject the write finds; None where it is not about a person."""
+    if claim.subject == _SOMEBODY and claim.attribute in (*ABOUT_PEOPLE, "birthday"):
+        return replace(claim, subject=THAT_PERSON, operation="state")
+    return None if fold(_SOMEBODY) in fold(f"{claim.subject} {claim.attribute} {claim.value}") else claim
 
 
 def _person_of(claim: Claim, utterance: Utterance) -> str:
