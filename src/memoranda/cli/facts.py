@@ -104,6 +104,7 @@ def _describe_fact(fact: Fact) -> str:
         lines.append(f"({plural(len(fact.replaced) - _SHOWN, 'earlier value')}: see history)")
     lines += [f"before: {cut(_describe_value(each))} (until {day_of(each.until)})" for each in fact.replaced[-_SHOWN:]]
     lines += [f"disputed by {_said_by(value)}: {cut(_describe_value(value))}" for value in fact.disputed_by]
+    lines += [f"later said on {each.valid_from.date()}: {cut(each.content)} (#{each.id})" for each in fact.later[-1:]]
     return "\n".join(lines)
 
 

@@ -42,6 +42,8 @@ class KnownFact(BaseModel):
     """The memories that said something else before."""
     disputed_by: list[int]
     """The memories that contradict it."""
+    later: list[int]
+    """The memories that say something later about it in other words."""
 
 
 class FactsResult(BaseModel):
@@ -103,6 +105,7 @@ class FactTools:
                 trust=fact.trust,
                 replaced=[value.memory_id for value in fact.replaced],
                 disputed_by=[value.memory_id for value in fact.disputed_by],
+                later=[memory.id for memory in fact.later],
             )
             for fact in found
         ]
@@ -174,6 +177,7 @@ def _render_fact(fact: Fact) -> str:
     notes += [
         f"disputed by {_said_by(value)}: {_value(value)} [#{value.memory_id}]" for value in fact.disputed_by[:_SHOWN]
     ]
+    notes += [f"later said: {sanitize_name(each.content)} [#{each.id}]" for each in fact.later[-1:]]
     return f"- {sanitize_name(fact.slot)}: {_value(fact)} ({'; '.join(notes)}) [#{fact.memory_id}]"
 
 

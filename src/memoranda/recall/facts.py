@@ -10,20 +10,23 @@ hear the conversation (`is_shown`). What is left out is still recalled.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import groupby
 from typing import Final
 
 from memoranda.errors import NotFound
+from memoranda.recall.later import attach_later
 from memoranda.results.facts import Fact, FactConflict, FactValue
 from memoranda.storage.base import Store
 from memoranda.storage.claim_resolution import made_by
 from memoranda.storage.claims import (
     ANY_ATTRIBUTE,
+    THAT_PERSON,
     Claim,
     StoredClaim,
+    claims_in,
     claims_in_scope,
     claims_of,
     fold,
@@ -34,7 +37,7 @@ from memoranda.storage.past import TimeView, reworded_since
 from memoranda.storage.supersession import MadeClaim, fold_value, replay, told_at
 from memoranda.text.places import is_place
 from memoranda.text.terms import query_terms
-from memoranda.types import JSON, Clock, Memory, Scope, trust_rank
+from memoranda.types import JSON, Clock, Hit, Memory, Scope, trust_rank
 
 # A value that points at something said before, or goes on as a sentence: "lots of them", "what we had".
 _POINTING: Final = re.compile(
@@ -50,10 +53,11 @@ _NO_HABIT: Final = re.compile(
     re.I,
 )
 """A comparison ("we're like a family"), or what was done once ("I've read it")."""
-_MEASURED: Final = (" day", " date", " time", " money")
+_MEASURED: Final = (" day", " date", " time", " money", " duration", " temperature")
+_ADDRESS: Final = re.compile(r"https?://|@|\w\.\w+/")
 _FIXED_WORDS = """
     name nickname handle age birthday birthplace city employer occupation partner studies likes speaks diet condition
-    subscription decided owns
+    subscription decided owns height weight
 """
 _FIXED: Final = frozenset(
     (*_FIXED_WORDS.split(), "birth year", "home town", "relationship status", "allergic to", "favourite", "preferred")
@@ -85,8 +89,8 @@ _BELONGINGS: Final = frozenset(_BELONGINGS_WORDS.split())
 _DETAIL: Final = re.compile(r"\s(?:with|for|from|of|in|on|at|to|named|called|that|who|which)\b.*", re.I | re.S)
 
 
-def is_shown(claim: Claim, memory: Memory) -> bool:
-    """Return whether a claim says something that stands by itself."""
+def is_shown(claim: Claim, memory: Memory, *, owned: bool = False) -> bool:
+    """Return whether a claim says something that stands by itself; `owned`, whether it is known whose thing it is."""
     if "…" in claim.attribute or _RELATIVE.fullmatch(claim.value.strip()) or is_place(claim.subject):
         return False
     if claim.attribute.casefold() == claim.subject.casefold():
@@ -105,8 +109,12 @@ def is_shown(claim: Claim, memory: Memory) -> bool:
     if claim.attribute == "owns":
         return _is_owned(claim.value, said)
     if not _is_fixed(claim.attribute) and (claim.single or _THE.match(said)):
-        return _is_said_of_thing(claim, memory, said)
+        return owned or _is_said_of_thing(claim, memory, said)
     return True
+
+
+def _is_owned_thing(claim: Claim, memory: Memory) -> bool:
+    return claim.single and _WHOSE.match(_said(claim, memory)) is not None
 
 
 def _said(claim: Claim, memory: Memory) -> str:
@@ -158,7 +166,8 @@ def _is_said_of_thing(claim: Claim, memory: Memory, said: str) -> bool:
     if memory.message_id is None or _WHOSE.match(said):
         return True
     changes = (claim.operation != "state" or claim.replaces is not None) and not claim.value[:1].islower()
-    return memory.trust == "user" and (changes or claim.attribute.endswith(_MEASURED))
+    measured = claim.attribute.endswith(_MEASURED) or _ADDRESS.search(claim.value) is not None
+    return memory.trust == "user" and (changes or measured)
 
 
 _NO_FACTS: Final = frozenset((ANY_ATTRIBUTE, "says", "will"))
@@ -225,9 +234,17 @@ class Facts:
         self, scope: Scope, as_of: datetime | None, known_at: datetime | None, subject: str | None = None
     ) -> list[Fact]:
         """Return the current values, by subject and attribute; with a subject, those about it."""
-        moment = as_of or known_at or self._clock()
-        found = [fact for slot in self._slots(scope, known_at, subject) for fact in _facts_of(slot, moment)]
-        return sorted(found, key=lambda fact: (fact.subject.casefold(), fact.attribute, fact.value.casefold()))
+        now = self._clock()
+        moment = as_of or known_at or now
+        found = [pair for slot in self._slots(scope, known_at, subject) for pair in _facts_of(slot, moment)]
+        marked, _ = attach_later(
+            self._store, scope, [Hit(known.memory, 1.0) for _, known in found], now, known_at, as_of
+        )
+        facts = [
+            replace(fact, later=tuple(each for each in hit.later if _may_be_about(each, known)))
+            for (fact, known), hit in zip(found, marked, strict=True)
+        ]
+        return sorted(facts, key=lambda fact: (fact.subject.casefold(), fact.attribute, fact.value.casefold()))
 
     def conflicts(self, scope: Scope, subject: str | None = None) -> list[FactConflict]:
         """Return the slots in which sources disagree, the most trusted value first."""
@@ -248,7 +265,7 @@ class Facts:
         for known in self._slots(scope, None):
             claim = known[0].claim
             if separator and (fold(claim.subject), fold(claim.attribute)) == wanted:
-                return [each.to_value() for each in sorted(known, key=lambda each: each.order)]
+                return [_until_next(each, known).to_value() for each in sorted(known, key=lambda each: each.order)]
         raise NotFound(f"nothing is known about {slot!r} in {scope}: a slot is written subject/attribute, see facts()")
 
     def current(self, values: Sequence[FactValue]) -> FactValue:
@@ -260,9 +277,10 @@ class Facts:
     def _slots(self, scope: Scope, known_at: datetime | None, subject: str | None = None) -> Iterator[list[_Known]]:
         """Yield the claims of each slot with their ends, by what was known at that time; or only those of a subject."""
         visible = self._claims(scope, known_at, subject)
-        for _, run in groupby(sorted(visible, key=_shared_slot), key=_shared_slot):
+        shared = _shared_slots(visible)
+        for _, run in groupby(sorted(visible, key=shared), key=shared):
             slot = _resolve(list(run))
-            if not slot or slot[0].claim.attribute in _NO_FACTS:
+            if not slot or slot[0].claim.attribute in _NO_FACTS or slot[0].claim.subject == THAT_PERSON:
                 continue
             if subject is None or _is_about(slot[0].claim.subject, subject):
                 yield slot
@@ -291,10 +309,24 @@ def _is_about(subject: str, name: str) -> bool:
     return folded == wanted or ("'s " in folded and folded.endswith(f" {wanted}"))
 
 
-def _shared_slot(stored: StoredClaim) -> bytes:
-    """Return the slot that a claim has for all agents together: what they were told is about one person."""
-    owner = replace(owner_of(stored.memory), agent=None)
-    return slot_of(owner, claims_of(stored.memory)[stored.position])
+def _shared_slots(visible: Sequence[StoredClaim]) -> Callable[[StoredClaim], bytes]:
+    """Return a function for the slot that a claim has for all agents together: what they were told is about one person.
+
+    A name that one relative has is theirs: "Tarek" and "Hana's son Tarek".
+    """
+    relatives: dict[tuple[str | None, str], set[str]] = {}
+    for stored in visible:
+        subject = str(claims_of(stored.memory)[stored.position]["subject"])
+        if "'s " in subject and subject.split()[-1][:1].isupper():
+            relatives.setdefault((stored.memory.user, fold(subject.split()[-1])), set()).add(subject)
+
+    def slot(stored: StoredClaim) -> bytes:
+        claim = claims_of(stored.memory)[stored.position]
+        known = relatives.get((stored.memory.user, fold(str(claim["subject"]))), set())
+        subject = next(iter(known)) if len(known) == 1 else claim["subject"]
+        return slot_of(replace(owner_of(stored.memory), agent=None), {**claim, "subject": subject})
+
+    return slot
 
 
 def _resolve(stored: Sequence[StoredClaim]) -> list[_Known]:
@@ -307,12 +339,26 @@ def _resolve(stored: Sequence[StoredClaim]) -> list[_Known]:
     ]
 
 
-def _facts_of(slot: Sequence[_Known], moment: datetime) -> Iterator[Fact]:
+def _may_be_about(later: Memory, known: _Known) -> bool:
+    """Return whether later words may be about this claim, not about another one of the same memory."""
+    own = _slot_words(known.claim)
+    others = {_slot_words(claim) for claim in claims_in(known.memory.notes)} - {own}
+    said = {_slot_words(claim) for claim in claims_in(later.notes)}
+    return own in said or others.isdisjoint(said)
+
+
+def _slot_words(claim: Claim) -> tuple[str, str]:
+    return fold(claim.subject), claim.attribute
+
+
+def _facts_of(slot: Sequence[_Known], moment: datetime) -> Iterator[tuple[Fact, _Known]]:
     """Yield the values of a slot at a moment: one for an attribute with one value at a time, else one for each."""
+    # Whose "the landlord" is, another message about the same slot may say: "Our landlord is Mr. Claes."
+    owned = any(_is_owned_thing(known.claim, known.memory) for known in slot)
     true_then = [
         known
         for known in slot
-        if known.is_true_at(moment) and not known.claim.reported and is_shown(known.claim, known.memory)
+        if known.is_true_at(moment) and not known.claim.reported and is_shown(known.claim, known.memory, owned=owned)
     ]
     # What the turns before it may frame counts only where nobody said anything else.
     sure = [known for known in true_then if not known.claim.doubted]
@@ -325,7 +371,7 @@ def _facts_of(slot: Sequence[_Known], moment: datetime) -> Iterator[Fact]:
         groups = [list(run) for _, run in groupby(by_value, key=lambda known: fold_value(known.claim.value))]
     for group in groups:
         current = max(group, key=lambda known: (known.standing, known.order))
-        yield _to_fact(current, slot, moment)
+        yield _to_fact(current, slot, moment), current
 
 
 def _is_told(known: _Known, sure: Sequence[_Known]) -> bool:
@@ -346,20 +392,10 @@ def _is_denied(known: _Known, others: Sequence[_Known]) -> bool:
 
 
 def _to_fact(current: _Known, slot: Sequence[_Known], moment: datetime) -> Fact:
-    claim, value = current.claim, fold_value(current.claim.value)
+    claim = current.claim
     others = sorted((known for known in slot if known is not current), key=lambda known: known.order)
-    different = [
-        known for known in others if fold_value(known.claim.value) != value or known.claim.holds != claim.holds
-    ]
-    if not claim.single:
-        different = [known for known in different if fold_value(known.claim.value) == value]
-    before = [known for known in different if known.order < current.order]
-    # One's own later words replace, they do not dispute.
-    against = [
-        known
-        for known in different
-        if known.order > current.order and known.is_true_at(moment) and _is_below(known, current)
-    ]
+    before = [known for known in _rivals(current, others) if known.order < current.order]
+    against = _disputing(current, slot, moment)
     return Fact(
         subject=claim.subject,
         attribute=claim.attribute,
@@ -372,7 +408,7 @@ def _to_fact(current: _Known, slot: Sequence[_Known], moment: datetime) -> Fact:
         trust=claim.trust,
         source=current.memory.source,
         speaker=current.memory.speaker,
-        replaced=tuple(_replaced(known, current) for known in before),
+        replaced=tuple(_replaced(_until_next(known, [*others, current]), current) for known in before),
         disputed_by=tuple(known.to_value() for known in against),
     )
 
@@ -383,8 +419,37 @@ def _replaced(known: _Known, current: _Known) -> FactValue:
     return value if value.until is not None else replace(value, until=max(value.since, current.since))
 
 
-def _is_below(known: _Known, current: _Known) -> bool:
-    return known.standing < current.standing
+def _rivals(current: _Known, others: Iterable[_Known]) -> list[_Known]:
+    """Return what says something else in the slot: of an attribute with several values, only what denies this one."""
+    value = fold_value(current.claim.value)
+    return [
+        known
+        for known in others
+        if _differ(known, current) and (current.claim.single or fold_value(known.claim.value) == value)
+    ]
+
+
+def _disputing(current: _Known, slot: Sequence[_Known], moment: datetime) -> list[_Known]:
+    """Return what less trusted sources said later; one's own later words replace, they do not dispute."""
+    later = [known for known in _rivals(current, slot) if known.order > current.order and known.is_true_at(moment)]
+    return sorted((known for known in later if known.standing < current.standing), key=lambda known: known.order)
+
+
+def _until_next(known: _Known, slot: Sequence[_Known]) -> _Known:
+    """Return a value that nothing ended as one that held until the same person, or a more trusted one, said another."""
+    if known.until is not None or not known.claim.single:
+        return known
+    said = [each.since for each in slot if _replaces(each, known)]
+    return replace(known, until=max(known.since, min(said))) if said else known
+
+
+def _replaces(later: _Known, known: _Known) -> bool:
+    held = later.until is None or later.until > later.since  # what was taken back never did
+    return held and later.order > known.order and later.standing >= known.standing and _differ(later, known)
+
+
+def _differ(one: _Known, other: _Known) -> bool:
+    return (fold_value(one.claim.value), one.claim.holds) != (fold_value(other.claim.value), other.claim.holds)
 
 
 def _disputed(slot: Sequence[_Known], moment: datetime) -> list[_Known]:
@@ -396,6 +461,9 @@ def _disputed(slot: Sequence[_Known], moment: datetime) -> list[_Known]:
         for known in holding
         if known.memory.id in memories and not any(_renews(later, known) for later in holding)
     ]
+    for _, current in _facts_of(slot, moment):
+        shown = [current, *against] if (against := _disputing(current, slot, moment)) else []
+        found += [known for known in shown if known not in found]
     if len({(fold_value(known.claim.value), known.claim.holds) for known in found}) < 2:
         return []  # whoever was contradicted has said the same since
     return sorted(found, key=lambda known: (*(-part for part in known.standing), known.order))

@@ -31,10 +31,11 @@ from memoranda.types import Memory, Scope
 # A number with its point ("5" and ".5"), a word with its apostrophe, or a sign that makes a difference ("C" and "C++",
 # "5" and "-5").
 _TOKEN: Final = re.compile(
-    r"[+\-]?(?:(?<![\w.,:;!?])\.)?\d+(?:[.,:/]\d+)*|[^\W\d_][^\W_]*(?:'[^\W_]+)*[+#]*|[^\W_]+|[$€£¥%°&@/=<>*+#~^|\\_§¬±×÷]"
+    r"(?<!\S)-{1,2}[^\W_][\w-]*|[+\-]?(?:(?<![\w.,:;!?])\.)?\d+(?:[.,:/]\d+)*|[^\W\d_][^\W_]*(?:'[^\W_]+)*[+#]*|[^\W_]+|[$€£¥%°&@/=<>*+#~^|\\_§¬±×÷]"
     r"|!(?==)|(?<!\S)[!.](?=\w)|[:;]-?[()](?!\S)|[\u20a0-\u20cf\u2190-\u2bff\U0001f000-\U0001faff]"
     r"|(?:(?<=\bno)|(?<=\byes)|(?<=\bnot)|(?<=\bnever)|(?<=\bdon't)|(?<=\bstop))\s?[,;:.!–—-]+(?=\s+\w)"
 )
+_WORDS_OF_TEXT: Final = re.compile(r"(?<![^\s(\"'])(?!-{1,2}[^\W\d_])\S+")
 _PAUSE: Final = re.compile(r"\s?[,;:.!–—-]+")
 """What follows a no in "No, more sugar", which says the opposite of "No more sugar"."""
 _QUESTION: Final = re.compile(r"\?[\"'”’)\s]*$")
@@ -118,7 +119,8 @@ def tells_what_happened(text: str) -> bool:
 def statement_tokens(text: str) -> tuple[str, ...]:
     """Return the words by which statements are compared; two texts with equal words are the same statement."""
     spoken, is_told = _without_politeness(text)
-    found = _TOKEN.findall(spoken.casefold()) or spoken.split()
+    # In options of commands capitals and signs count: "-v" and "-V", "--force" and "-force".
+    found = _TOKEN.findall(_WORDS_OF_TEXT.sub(lambda word: word[0].casefold(), spoken)) or spoken.split()
     tokens = ["," if _PAUSE.fullmatch(token) else token for token in found]
     if is_told and tokens[-1] in _BEING:
         tokens.insert(1, tokens.pop())  # "tell me where my key is"

@@ -15,7 +15,7 @@ from memoranda.remember.base import KnownMatch, KnownTexts, Rule, Utterance, Ver
 from memoranda.remember.claims.find import TAKEN_BACK
 from memoranda.remember.dialogue import DialogueContext
 from memoranda.remember.echoes import merge_spans
-from memoranda.remember.importance.brief_statements import is_bare_answer, is_brief_statement, is_noise, names_by_emoji
+from memoranda.remember.importance.pleasantries import is_bare_answer, is_noise, is_pleasantry, names_by_emoji
 from memoranda.remember.screening.screen import mask_secrets, secret_sentences
 from memoranda.security.fence import find_recalled_spans
 from memoranda.security.id_cipher import IdText
@@ -35,9 +35,8 @@ _SYSTEM_PROMPT: Final = re.compile(
     r"(?:helpful|friendly|large|ai|expert\s+ai|intelligent|virtual)\b[^.\n]{0,60}\b(?:assistant|language\s+model|agent|chatbot))\b",
     re.I,
 )
-_OWN: Final = re.compile(
-    r"\b(?:my|our)\s+(?!(?:god|goodness|gosh|pleasure|bad|word|dear|friends?|man|bro|best|thoughts?|way)\b)\w+", re.I
-)
+_CLAUSE: Final = re.compile(r"\W*(?:i|we|he|she|they|it|this|that|everyone|nobody|someone)(?:['’]\w+)?\s+\w", re.I)
+"""Somebody, and what they do: "She did." """
 _ARTICLES: Final = frozenset(("the", "a", "an", "this", "that", "these", "those", "some", "any"))
 _MAX_REASON: Final = 80
 """How many characters of a known text a reason repeats."""
@@ -148,11 +147,9 @@ def _shingles(text: str) -> set[tuple[str, ...]]:
 
 
 def _check_content(utterance: Utterance, context: DialogueContext) -> Verdict | None:
-    words = first_words(utterance.text, 3)
-    if _OWN.search(utterance.text):
-        return None  # "I love my job" is made of words that pleasantries are made of, and says something
     if not _says_something(utterance, context):
         return reject(utterance, "greeting", "only pleasantries: nothing is said")
+    words = first_words(utterance.text, 3)
     if len(words) <= 2 and not utterance.points_back and not _is_complete(utterance.text, words, context):
         return reject(utterance, "fragment", "one or two words that mean nothing alone")
     return None
@@ -165,13 +162,16 @@ def _says_something(utterance: Utterance, context: DialogueContext) -> bool:
         return True
     if utterance.points_back or TAKEN_BACK.search(text) or names_by_emoji(text):
         return True
-    return is_brief_statement(text, context.names) or (context.question != "" and is_bare_answer(text))
+    if context.question and is_bare_answer(text):
+        return True
+    greets_abroad = any(not is_name_of(word, context.names) for word in first_content_words(text))
+    return not greets_abroad and not is_pleasantry(text, context.names)
 
 
 def _is_complete(text: str, words: Sequence[str], context: DialogueContext) -> bool:
     """Return whether a word or two mean something: an answer, "He died.", "Divorced.", but not "the contract"."""
     content = [word for word in first_content_words(text) if not is_name_of(word, context.names)]
-    if context.question or len(content) >= 2 or is_brief_statement(text, context.names) or names_by_emoji(text):
+    if context.question or len(content) >= 2 or _CLAUSE.match(text) or names_by_emoji(text):
         return True
     if not content or is_noise(content[0]):
         return False

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from memoranda.records import Record
 from memoranda.results import texts
+from memoranda.types import Memory
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -49,6 +50,8 @@ class Fact(Record):
     """The values before it, oldest first."""
     disputed_by: tuple[FactValue, ...] = ()
     """What less trusted sources said later."""
+    later: tuple[Memory, ...] = ()
+    """What was said later about the same thing in other words, oldest first: the value may no longer be true."""
 
     _aliases = ("slot",)
     __repr__, __str__, _row = texts.fact_repr, texts.fact_text, texts.fact_row

@@ -74,11 +74,12 @@ def replay_text(past: Any) -> str:
 
 
 def fact_text(fact: Any) -> str:
-    """Return a fact in one line: the slot, its value, since when, and what was before."""
-    before = ", ".join(f"{one_line(_value(each))} until {day_of(each.until)}" for each in fact.replaced[-MANY:])
-    return (
-        f"{fact.slot}: {one_line(_value(fact))} (since {day_of(fact.since)}{f'; before: {before}' if before else ''})"
-    )
+    """Return a fact in one line: the slot, its value, since when, what was before, and what was said later."""
+    notes = [f"since {day_of(fact.since)}"]
+    if before := ", ".join(f"{one_line(_value(each))} until {day_of(each.until)}" for each in fact.replaced[-MANY:]):
+        notes.append(f"before: {before}")
+    notes += [f"later said: {one_line(each.content)}" for each in fact.later[-1:]]
+    return f"{fact.slot}: {one_line(_value(fact))} ({'; '.join(notes)})"
 
 
 def fact_value_text(value: Any) -> str:
@@ -97,7 +98,8 @@ def fact_row(fact: Any) -> dict[str, object]:
     row = {"slot": fact.slot, "value": _value(fact), "since": day_of(fact.since)}
     row["from"] = fact.speaker or fact.source or fact.trust
     more = {"before": fact.replaced, "disputed by": fact.disputed_by}
-    return row | {name: ", ".join(map(_value, values)) for name, values in more.items() if values}
+    row |= {name: ", ".join(map(_value, values)) for name, values in more.items() if values}
+    return row | ({"later said": one_line(fact.later[-1].content)} if fact.later else {})
 
 
 def conflict_row(conflict: Any) -> dict[str, object]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -12,6 +13,7 @@ from memoranda.storage.changes import StoredMessage
 from memoranda.storage.claims import (
     ANY_ATTRIBUTE,
     CLAIMS,
+    THAT_PERSON,
     Claim,
     StoredClaim,
     claims_in,
@@ -45,14 +47,42 @@ def bind_claims(tx: Transaction, memory: Memory, related: Sequence[int]) -> Memo
     claims = claims_in(memory.notes)
     if all(_is_bound(claim) for claim in claims):
         return memory
+    person = _find_person(tx, memory) if any(claim.subject == THAT_PERSON for claim in claims) else None
+    known = [replace(claim, subject=person) if person and claim.subject == THAT_PERSON else claim for claim in claims]
     bound = [
         each
-        for claim in claims
+        for claim in known
+        if claim.subject != THAT_PERSON
         for each in ([claim] if _is_bound(claim) else _bind(claim, _find_meant(tx, memory, claim, related)))
     ]
     notes = {**memory.notes, CLAIMS: [claim.to_json() for claim in bound]}
     write_notes(tx, memory.id, notes)
     return replace(memory, notes=notes)
+
+
+def _find_person(tx: Transaction, memory: Memory) -> str | None:
+    """Return whom "she" means: the only person in the question that is answered, or in the speaker's words before."""
+    owner = owner_of(memory)
+    last = read_last_messages(tx, owner, _LATEST, memory.message_id) if memory.message_id is not None else []
+    if last and (last[0].speaker or last[0].role) != memory.speaker and "?" in (last[0].content or ""):
+        names = {name for name in _NAME.findall(last[0].content or "") if not looks_like_place(name)}
+        return names.pop() if len(names) == 1 else None
+    own = next((each for each in last if (each.speaker or each.role) == memory.speaker), None)
+    if own is None or (len(last) > 1 and own is not last[0] and "?" in (last[0].content or "")):
+        return None
+    stored = claims_of_memories(tx, owner, ids_of_message(tx, owner, own.message_id))
+    speaker = fold(memory.speaker or "")
+    people = {
+        claim.subject
+        for each in stored
+        if fold((claim := each.as_made()).subject) not in (speaker, fold(memory.user or ""))
+    }
+    people = {one for one in people if not any(other != one and other.startswith(one) for other in people)}
+    return people.pop() if len(people) == 1 else None
+
+
+_NAME: Final = re.compile(r"(?<![.!?] )(?<!^)\b(?!I\b)[A-Z][a-z\u00df-\u024f]+")
+"""A name inside a sentence, where a capital is no accident."""
 
 
 def _find_meant(tx: Transaction, memory: Memory, claim: Claim, related: Sequence[int]) -> list[StoredClaim]:
@@ -107,7 +137,7 @@ def _may_take_back(claim: Claim, message: StoredMessage, answers: Sequence[str])
 
 def _is_bound(claim: Claim) -> bool:
     """Return whether it is known which slot a claim is about."""
-    return claim.attribute != ANY_ATTRIBUTE and not names_thing(claim)
+    return claim.attribute != ANY_ATTRIBUTE and claim.subject != THAT_PERSON and not names_thing(claim)
 
 
 def _bind(claim: Claim, known: Sequence[StoredClaim]) -> list[Claim]:

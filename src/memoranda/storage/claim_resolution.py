@@ -36,6 +36,7 @@ from memoranda.storage.claims import (
     claims_in_slots,
     claims_of,
     enders_of,
+    fold,
     index_claims,
     open_claims,
     owner_of,
@@ -95,7 +96,7 @@ def resolve_new(tx: Transaction, outcome: Outcome, new: NewMemory) -> Outcome:
     else:
         made = [(made_by(memory, claim), others) for claim, others in stored]
         replaced = {ended for claim, others in made for ended in _apply(tx, claim, others)}
-    dispute_other_agents(tx, memory)
+    link_other_agents(tx, memory)
     if memory.superseded_by is not None:
         return replace(outcome, status="superseded", memory=memory, reason=f"{memory.superseded_by} is newer")
     reason = IdText("replaces what ", tuple(sorted(replaced)), " said") if replaced else outcome.reason
@@ -143,25 +144,44 @@ def _contradict(tx: Transaction, memory_id: int, other_id: int) -> None:
         lifecycle.mark(tx, each, DISPUTED)
 
 
-def dispute_other_agents(tx: Transaction, memory: Memory) -> None:
-    """Mark what the user told another agent and a note contradicts; in another agent's memories nothing ends."""
-    if trust_rank(memory.trust) >= trust_rank("user"):
-        return
-    for position, claim in enumerate(claims_in(memory.notes)):
-        slots = slots_of_other_agents(tx, owner_of(memory), claims_of(memory)[position])
-        made = made_by(memory, claim)
-        for other in claims_in_slots(tx, slots):
-            holds = claims_of(other.memory)[other.position]["valid_to"] is None
-            if holds and relate_made(to_made(other), made) == "contradict":
-                _contradict(tx, memory.id, other.memory.id)
+def link_other_agents(tx: Transaction, memory: Memory) -> None:
+    """Link a memory with what the user told other agents about the same: what was said later follows, to whomever.
+
+    Nothing ends: an agent that was not told of a change still recalls what it was told.
+    """
+    made = [made_by(memory, claim) for claim in claims_in(memory.notes) if claim.operation != "retract"]
+    slots = slots_of_other_agents(tx, owner_of(memory), claims_of(memory))
+    for other in claims_in_slots(tx, slots) if made else ():
+        if claims_of(other.memory)[other.position]["valid_to"] is not None:
+            continue
+        known = to_made(other)
+        for each in made:
+            if _slot_words(each.claim) == _slot_words(known.claim):
+                _link_made(tx, *sorted((known, each), key=lambda one: (told_at(one.claim), one.memory)))
+
+
+def _slot_words(claim: Claim) -> tuple[str, str]:
+    return fold(claim.subject), claim.attribute
+
+
+def _link_made(tx: Transaction, older: MadeClaim, newer: MadeClaim) -> None:
+    relation = relate_made(older, newer)
+    if relation == "contradict":
+        _contradict(tx, newer.memory, older.memory)
+    elif relation in ("end", "follow"):
+        follow(tx, newer.memory, [older.memory])
 
 
 def _unlink_other_agents(tx: Transaction, memory: Memory) -> None:
-    opposed = lifecycle.read_opposed(tx, [memory.id], CONTRADICTS).get(memory.id, [])
-    found = lifecycle.read_memories(tx, Scope(memory.tenant, user=memory.user), opposed)
+    linked = (
+        linked_with(tx, [memory.id]) | lifecycle.read_followers(tx, [memory.id], (FOLLOWS,)).get(memory.id, {}).keys()
+    )
+    found = lifecycle.read_memories(tx, Scope(memory.tenant, user=memory.user), sorted(linked))
     others = [other.id for other in found if other.agent != memory.agent]
     pairs = [pair for other in others for pair in ((memory.id, other), (other, memory.id))]
-    lifecycle.unlink(tx, pairs, CONTRADICTS)
+    for kind in (CONTRADICTS, FOLLOWS):
+        lifecycle.unlink(tx, pairs, kind)
+    clear_marks(tx, [memory.id, *others])
 
 
 def _follow_by_meaning(tx: Transaction, memory: Memory, new: NewMemory) -> None:

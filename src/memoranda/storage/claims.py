@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final, Literal, TypeAlias, cast
@@ -63,6 +63,8 @@ Ends: TypeAlias = dict[int, tuple[int, str]]
 """Claims of one memory by position: the memory that ended each, and when."""
 
 
+THAT_PERSON: Final = "^"
+"""The subject of a claim about "she": the write finds whom the conversation spoke of just before."""
 ANY_ATTRIBUTE: Final = "*"
 """The attribute of a change that names only values: "I switched from Spotify to Tidal", "I sold the boat"."""
 MAX_FOLLOWED: Final = 20
@@ -307,11 +309,11 @@ def _told_at(claim: Mapping[str, Any]) -> datetime:
     return datetime.fromisoformat(claim["valid_from" if claim.get("operation") == "event" else "said_at"])
 
 
-def slots_of_other_agents(tx: ReadTransaction, owner: Scope, about: Mapping[str, Any]) -> set[bytes]:
-    """Return the slots of a claim in what the user told other agents, the latest of the tenant, or no agent."""
+def slots_of_other_agents(tx: ReadTransaction, owner: Scope, about: Iterable[Mapping[str, Any]]) -> set[bytes]:
+    """Return the slots of claims in what the user told other agents, the latest of the tenant, or no agent."""
     query = select(_N.name).where(_N.tenant == owner.tenant, _N.kind == "agent").order_by(_N.last_at.desc())
     agents = {None, *(name or None for name in tx.scalars(query.limit(_MAX_AGENTS)))} - {owner.agent}
-    return {slot_of(replace(owner, agent=agent), about) for agent in agents}
+    return {slot_of(replace(owner, agent=agent), claim) for agent in agents for claim in about}
 
 
 def claims_in_slots(tx: ReadTransaction, slots: Collection[bytes]) -> list[StoredClaim]:

@@ -261,7 +261,7 @@ def _edit(tx: Transaction, change: Edit) -> Outcome:
     claim_resolution.release(tx, known)
     outcome = _replace_row(tx, change)
     claim_resolution.resolve_slots(tx, slots | slots_of(tx, owner, [change.id]))
-    claim_resolution.dispute_other_agents(tx, lifecycle.read_memory(tx, change.id))
+    claim_resolution.link_other_agents(tx, lifecycle.read_memory(tx, change.id))
     return Outcome(outcome.status, get_memory(tx, owner, change.id), outcome.reason)
 
 
@@ -295,6 +295,8 @@ def _release(tx: Transaction, change: Release) -> Outcome:
         index_claims(tx, memory.id, owner_of(memory), notes)
         slots |= slots_of(tx, owner_of(memory), [memory.id])
     claim_resolution.resolve_slots(tx, slots)
+    for memory in released:
+        claim_resolution.link_other_agents(tx, lifecycle.read_memory(tx, memory.id))
     ids = [memory.id for memory in released]
     lifecycle.log_touched(tx, "release", [*ids, *lifecycle.consolidated_from(tx, ids)])
     return Outcome("stored", None, f"{len(released)} released")

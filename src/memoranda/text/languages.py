@@ -354,6 +354,10 @@ _SMALL_TALK_PHRASES: Final = re.compile(
     "привет|здравствуите|добрыи|доброе|день|утро|вечер|спасибо|большое|пожалуиста|пока|да|нет|хорошо|안녕하세요|안녕|감사합니다|고마워요?|네|아니요)+"
 )
 
+_NO: Final = frozenset(("no", "non", "nao", "pas", "nicht", "niet", "kein", "geen"))
+_GOES: Final = frozenset(("esta", "estas", "va", "vas", "allez", "vai", "sta", "stai", "geht", "gaat", "siento"))
+"""With a negation, what asks how somebody is says that they are not well: "no va bien"."""
+
 
 def is_small_talk(words: Sequence[str]) -> bool:
     """Return whether a text says nothing but a greeting, thanks or agreement, in one language other than English.
@@ -361,7 +365,7 @@ def is_small_talk(words: Sequence[str]) -> bool:
     Args:
         words: Its words in lower case and without accents.
     """
-    if not words or len(words) > _MAX_SMALL_TALK:
+    if not words or len(words) > _MAX_SMALL_TALK or (_NO.intersection(words) and _GOES.intersection(words)):
         return False
     return any(table.issuperset(words) for table in _SMALL_TALK_WORDS.values()) or all(
         map(_SMALL_TALK_PHRASES.fullmatch, words)

@@ -343,3 +343,60 @@ def test_habit_without_a_value_that_the_words_go_on_to_name_is_no_fact(manager: 
 def test_plain_habit_is_a_fact(manager: MemoryManager, text: str, holds: bool) -> None:
     say(manager, text, user="ben")
     assert [(fact.value, fact.holds) for fact in manager.facts(user="ben")] == [("", holds)]
+
+
+def test_replaced_value_ends_where_the_next_one_begins(manager: MemoryManager, clock: FakeClock) -> None:
+    say(manager, "My favourite colour is blue.")
+    clock.now += timedelta(days=9)
+    say(manager, "My favourite colour is green.")
+    [colour] = [fact for fact in manager.facts(user="ana") if fact.attribute == "favourite colour"]
+    assert [(each.value, each.until) for each in colour.replaced] == [("blue", clock.now)]
+
+
+def test_fact_says_what_was_said_later_about_it(manager: MemoryManager, clock: FakeClock) -> None:
+    old = say(manager, "Our landlord is Mr. Claes, rent is 1,850 euros a month.")
+    clock.now += timedelta(days=9)
+    new = say(manager, "Mr. Claes sold the building, the new landlord is Ms. Peeters.")
+    facts = {fact.attribute: fact for fact in manager.facts(user="ana")}
+    assert (facts["landlord"].value, facts["landlord"].memory_id) == ("Ms. Peeters", new)
+    assert [value.memory_id for value in facts["landlord"].replaced] == [old]
+    assert facts["rent money"].later == ()
+
+
+class TestAgents:
+    def test_what_was_told_another_agent_counts_for_the_user(self, tmp_path: Path, clock: FakeClock) -> None:
+        with MemoryManager(f"sqlite:///{tmp_path}/b.db", embedder=HashEmbedder(64), clock=clock) as manager:
+            ids = []
+            for agent, text in (
+                ("a", "My favourite food is bacalhau."),
+                ("b", "Actually, my favourite food is ramen now."),
+            ):
+                [outcome] = manager.remember(
+                    {"role": "user", "name": "Maria", "content": text}, user="maria", agent=agent
+                )
+                assert outcome.memory is not None
+                ids.append(outcome.memory.id)
+                clock.now += timedelta(days=70)
+            [fact] = manager.facts(user="maria")
+            assert (fact.value, fact.since) == ("ramen", clock.now - timedelta(days=70))
+            question = "What is Maria's favourite food?"
+            hits = manager.recall(question, user="maria")
+            assert [(hit.id, [each.id for each in hit.later]) for hit in hits] == [(ids[1], []), (ids[0], [ids[1]])]
+            assert "favourite food: ramen" in manager.context(question, user="maria", min_score=0)
+            [only] = manager.recall(question, user="maria", agent="a")
+            assert (only.id, only.later) == (ids[0], ())
+            manager.delete(ids[1], user="maria")
+            [back] = manager.recall(question, user="maria")
+            assert (back.id, back.later) == (ids[0], ())
+
+
+def test_pronoun_is_the_only_person_of_the_message_before(manager: MemoryManager) -> None:
+    say(manager, "My brother Pavel moved to Oslo last week.")
+    say(manager, "He works at Equinor.")
+    assert ("Ana's brother Pavel/employer", "Equinor") in values_of(manager)
+
+
+def test_pronoun_that_may_mean_two_people_is_no_fact(manager: MemoryManager) -> None:
+    say(manager, "My brother Pavel lives in Oslo. My friend Tom lives in Bergen.")
+    say(manager, "He works at Equinor.")
+    assert "Equinor" not in [value for _, value in values_of(manager)]

@@ -217,3 +217,8 @@ def test_point_before_a_number_or_a_word_makes_two_statements(known: str, new: s
 def test_dots_between_words_make_no_difference() -> None:
     assert same_statement("Wake me at... 5", "Wake me at 5")
     assert same_statement("Wait...5 eggs.", "Wait, 5 eggs")
+
+
+@pytest.mark.parametrize(("one", "other"), [("Run it with -v.", "Run it with -V."), ("push --force", "push -force")])
+def test_capitals_and_signs_of_options_count(one: str, other: str) -> None:
+    assert not same(one, other)

@@ -222,3 +222,29 @@ def test_statement_about_others_in_everyday_words_is_kept(text: str) -> None:
 @pytest.mark.parametrize("text", ["Thanks, my friends!", "The idea is great.", "Everyone is awesome!", "My pleasure."])
 def test_praise_of_others_is_rejected(text: str) -> None:
     assert rule_for(text) == "greeting"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I can't see well.",
+        "He is not well.",
+        "I'm not fine.",
+        "It's so hard for me to get up.",
+        "It's over between us.",
+        "I love her.",
+        "We are good friends.",
+        "She is better now.",
+        "I'm good at it.",
+        "Please don't do it again.",
+        "Thanks, but I don't like that.",
+        "It was me.",
+        "I feel so much better now.",
+        "I'd like to help them more.",
+        "Ça va pas bien.",
+        "No va bien.",
+    ],
+)
+def test_statement_in_the_words_of_pleasantries_is_kept(text: str) -> None:
+    assert rule_for(text) is None
+    assert not is_small_talk(text)

@@ -48,6 +48,8 @@ _BARE_CORRECTION: Final = re.compile(
 NOT_OLD: Final = re.compile(
     r"\s*,?\s*(?:and\s+)?not\s+(?:on\s+|in\s+|at\s+|the\s+)*(?P<old>\S+?(?:\s\S+?)?)(?=[.!,;]|\s*$)", re.I
 )
+_STARRED: Final = re.compile(r"\s*(?:\*[^\s*][^*\n]{0,40}|[^\s*][^*\n]{0,40}\*)\s*")
+"""A word or two that replace what was mistyped: "*43", "43*"."""
 _PARTICLES: Final = frozenset(("of", "de", "the", "and", "&"))
 _CUE: Final = re.compile(CORRECTION, re.I)
 # What an assistant is asked for: "Make it short", "Make that three copies".
@@ -143,21 +145,24 @@ def read_bare_correction(clause: Clause, utterance: Utterance) -> Claim | None:
 
     One that is `single` says that a value was right, so it counts only where that value was said before.
     """
-    match = _BARE_CORRECTION.match(clause.text)
+    starred = _STARRED.fullmatch(utterance.text)
+    match = _BARE_CORRECTION.match(clause.text.removeprefix("*"))
     if match is None:
         return None
+    corrects = clause.corrects or starred is not None
     doubts = match["doubt"] or _NO.fullmatch(utterance.text[: clause.start])
-    if not (clause.corrects or match["after"] or match["right"] or (doubts and match["it"])):
+    if not (corrects or match["after"] or match["right"] or (doubts and match["it"])):
         return None
     value, kind = match["value"], read_value(match["value"]).kind
-    sure = clause.corrects or match["right"] or match["after"]
+    sure = corrects or match["right"] or match["after"]
     if kind == "text" or fold(value).split()[0] in FIRST_PERSON or _REQUEST.match(clause.text):
         return None
     if kind == "name" and not (sure and _is_name(value)):
         return None
     old = NOT_OLD.match(utterance.text, clause.end)
     offset, said_at = utterance.span[0], utterance.said_at
-    start, end = clause.span(*match.span())
+    star = clause.text.startswith("*")
+    start, end = clause.span(match.start(), match.end() + star)
     return Claim(
         subject=utterance.speaker,
         attribute=ANY_ATTRIBUTE,
@@ -165,7 +170,7 @@ def read_bare_correction(clause: Clause, utterance: Utterance) -> Claim | None:
         span=(offset + start, offset + end),
         said_at=said_at,
         valid_from=said_at,
-        single=match["right"] is not None or (kind == "name" and not clause.corrects),
+        single=match["right"] is not None or (kind == "name" and not corrects),
         trust=utterance.role,
         operation="correct",
         replaces=match["old"] or (old and old["old"]),

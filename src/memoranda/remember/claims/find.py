@@ -15,19 +15,23 @@ from typing import Final
 
 from memoranda.dates.find import Mention
 from memoranda.remember.base import Utterance
-from memoranda.remember.claims.match import claims_in_clause, is_person, same_shape
+from memoranda.remember.claims.match import claims_in_clause, first_person, is_person, same_shape
 from memoranda.remember.claims.patterns import ABOUT_PEOPLE, PREVIOUS
 from memoranda.remember.claims.reports import is_plain_report
 from memoranda.remember.claims.values import (
     is_redacted,
+    names_person,
     read_value,
     trim_value,
 )
-from memoranda.remember.reading.clauses import find_clauses
+from memoranda.remember.reading.clauses import Clause, find_clauses
+from memoranda.remember.reading.entities import NOT_NAMES
 from memoranda.remember.reading.foreign_text import blank_foreign
-from memoranda.storage.claims import ANY_ATTRIBUTE, Claim, fold
+from memoranda.remember.reading.lexicon import CHILDREN, PARTNERS, RELATIVES
+from memoranda.storage.claims import ANY_ATTRIBUTE, THAT_PERSON, Claim, fold
 from memoranda.storage.supersession import names_value, relate
-from memoranda.text.sentences import Span, has_content, sentence_spans
+from memoranda.text.places import is_place
+from memoranda.text.sentences import EMPTY_WORDS, Span, has_content, sentence_spans
 
 _MAX_TEXT: Final = 4_000
 """A longer text is a pasted document, whose "I" is not the speaker."""
@@ -41,9 +45,11 @@ def find_claims(utterance: Utterance, events: Sequence[Mention]) -> tuple[Claim,
         return ()
     claims: list[Claim] = []
     for clause in find_clauses(utterance.text):
-        claims += claims_in_clause(clause, utterance, events)
+        stated = _with_subject(_without_start(clause, utterance, events), claims, utterance)
+        claims += filter(None, map(_about_person_before, claims_in_clause(stated, utterance, events)))
     if is_person(utterance):
         claims += _find_commitments(utterance, events)
+        claims += _find_relatives(utterance, claims)
     shown = [claim for claim in claims if not is_redacted(f"{claim.subject} {claim.value}")]
     settled = _keep_last_change(_settle(shown))
     return tuple(
@@ -52,6 +58,75 @@ def find_claims(utterance: Utterance, events: Sequence[Mention]) -> tuple[Claim,
             utterance if is_person(utterance) else None,
         )
     )
+
+
+_FROM: Final = re.compile(r"(?:from|starting|beginning|as of|effective)\s+(?:on\s+)?$", re.I)
+_PRONOUN: Final = re.compile(r"(?:he|she)(?=['’\s])|(?P<whose>his|her)(?=\s)", re.I)
+_SOMEBODY: Final = "Thatperson"
+"""Stands for "she" where the message names nobody."""
+_KIN: Final = re.compile(rf"\b(?:my|our|his|her|their|an?) (?:\w+ )?(?:{PARTNERS}|{CHILDREN}|{RELATIVES})\b", re.I)
+_NAMED: Final = re.compile(r"(?<![.!?] )(?<!^)\b(?!I\b)[A-Z]\w+")
+
+
+def _without_start(clause: Clause, utterance: Utterance, events: Sequence[Mention]) -> Clause:
+    """Return a clause without the day from which it will hold: "From 2 June I'm …"."""
+    for event in events:
+        first, end = event.span[0] - utterance.span[0] - clause.start, event.span[1] - utterance.span[0] - clause.start
+        if 0 < first <= len(clause.text) and not clause.added and _FROM.match(clause.text[:first]):
+            cut = end + len(clause.text[end:]) - len(clause.text[end:].lstrip(" ,"))
+            return replace(clause, text=clause.text[cut:], start=clause.start + cut, lead=clause.lead + cut)
+    return clause
+
+
+def _with_subject(clause: Clause, before: Sequence[Claim], utterance: Utterance) -> Clause:
+    """Return a clause about "she" as one about the only person that the message spoke of before."""
+    pronoun = _PRONOUN.match(clause.text)
+    people = {_person_of(claim, utterance): claim for claim in before} if pronoun else {}
+    people.pop("", None)
+    if pronoun is None or len(people) > 1:
+        return clause
+    person, claim = next(iter(people.items()), (_SOMEBODY, None))
+    between = utterance.text[claim.span[1] - utterance.span[0] if claim else 0 : clause.start]
+    named = (name for name in _NAMED.findall(between) if name.casefold() not in NOT_NAMES)
+    if any(not is_place(name) for name in named) or (claim is None and _KIN.search(between)):
+        return clause  # "she" may be whoever was named since
+    phrase = f"{person}'s" if pronoun["whose"] else person
+    text = phrase + clause.text[pronoun.end() :]
+    return replace(clause, text=text, added=clause.added + len(phrase) - pronoun.end())
+
+
+def _about_person_before(claim: Claim) -> Claim | None:
+    """Return a claim about "she" as one whose subject the write finds; None where it is not about a person."""
+    if claim.subject == _SOMEBODY and claim.attribute in (*ABOUT_PEOPLE, "birthday"):
+        return replace(claim, subject=THAT_PERSON, operation="state")
+    return None if fold(_SOMEBODY) in fold(f"{claim.subject} {claim.attribute} {claim.value}") else claim
+
+
+def _person_of(claim: Claim, utterance: Utterance) -> str:
+    """Return who a claim is about, or whom it names, as the speaker would say it; empty for the speaker."""
+    speaker = {utterance.speaker, utterance.owner}
+    if claim.subject in speaker:
+        return claim.value if names_person(claim.attribute) and claim.holds else ""
+    owner, kin, rest = claim.subject.partition("'s ")
+    return f"my {rest}" if kin and owner in speaker else claim.subject
+
+
+_RELATIVE: Final = re.compile(
+    rf"\b(?:my|our) (?P<kin>(?:{PARTNERS}|{CHILDREN}|{RELATIVES})) (?P<name>(?-i:[A-Z\u00c0-\u00de][a-z\u00df-\u024f]+))\b(?!['’])",
+    re.I,
+)
+
+
+def _find_relatives(utterance: Utterance, claims: Sequence[Claim]) -> Iterator[Claim]:
+    """Yield the names of the speaker's relatives, wherever the speaker tells them: "with my husband Joris"."""
+    named = {(fold(claim.subject), fold(claim.value)) for claim in claims if claim.attribute == "name"}
+    speaker = first_person(utterance)
+    for found in _RELATIVE.finditer(blank_foreign(utterance.text)):
+        subject, name = f"{speaker}'s {fold(found['kin'])}", found["name"]
+        if (fold(subject), fold(name)) in named or is_place(name) or name.casefold() in EMPTY_WORDS:
+            continue
+        first, end = utterance.span[0] + found.start(), utterance.span[0] + found.end()
+        yield Claim(subject, "name", name, (first, end), utterance.said_at, utterance.said_at, trust=utterance.role)
 
 
 def _limit(claim: Claim, claims: Sequence[Claim], utterance: Utterance, events: Sequence[Mention]) -> Claim:

@@ -23,6 +23,7 @@ from memoranda.remember.claims.values import (
     is_known_home,
     is_thing,
     length_of_value,
+    may_be_first_name,
     may_be_quality,
     may_be_several,
     names_home,
@@ -38,7 +39,11 @@ from memoranda.text.places import is_place, is_region
 from memoranda.text.sentences import Span
 
 _CHANGE: Final = re.compile(rf"\b(?:{NOW}|new|back to|finally|since yesterday)\b", re.I)
+_NOW: Final = re.compile(rf"\b(?:{NOW})\b", re.I)
 _RELATION: Final = re.compile(PARTS["relation"], re.I)
+_TOGETHER: Final = frozenset((("name", "occupation"), ("name", "employer"), ("occupation", "employer")))
+"""What one clause may say after another: "I'm Sam, a nurse at Bosch"."""
+_LASTING: Final = frozenset(("home town", "birthplace", "birth year"))
 _LIST_ATTRIBUTES: Final = frozenset(("allergic to", "speaks"))
 _RECENT: Final = timedelta(days=120)
 """A change that happened longer before it is told may be older than what is known."""
@@ -66,6 +71,21 @@ _BASE_VERB: Final = re.compile(
     r"|ride|wear|play|teach|practi[cs]e|collect|run|study|read|watch|use|rent|support|follow|take|keep|attend|date|vape|fast|swim"
     r"|meditate|gamble"
 )
+# "The alarm is set to 7" says how it is; "was set", "has been set" and "is now set" say that it changed.
+_STATE_OF: Final = re.compile(
+    rf"(?:\b(?:is|are)|['’](?:s|re)) (?:(?!(?:been|being|now|just|got|finally)\b)\w+ )*?(?:{PARTS['change']}|renamed|rebranded)",
+    re.I,
+)
+# What is so for a while replaces nothing that is so for good; of a thing, neither does what is so today.
+_FOR_A_WHILE: Final = re.compile(
+    r"\b(?:tonight|this weekend|for now|for the (?:moment|time being|day|night|week|weekend|month|summer|winter)|temporarily|meanwhile)\b",
+    re.I,
+)
+_FOR_TODAY: Final = re.compile(
+    r"(?<!as of )(?<!since )(?<!starting )(?<!from )(?<!effective )\b(?:today|tomorrow|this (?:morning|afternoon|evening))\b",
+    re.I,
+)
+_YEAR: Final = re.compile(r"\d{4}")
 _HERE: Final = "here"
 _IN_PLACE: Final = re.compile(r"\b(?:from|in|to)\s+(?P<place>[A-Z][\w-]+(?:\s[A-Z][\w-]+)?)")
 _POINTING: Final = frozenset(("it", "this", "that", "these", "those", "them", "him", "her", "one", "something"))
@@ -87,8 +107,8 @@ def claims_in_clause(clause: Clause, utterance: Utterance, events: Sequence[Ment
     near = tuple(event for event in events if first <= event.span[0] - utterance.span[0] < last)
     made = ""
     for pattern in possible_patterns(clause.text):
-        if made and (made, pattern.attribute) != ("occupation", "employer"):
-            continue  # only "I'm a nurse at Bosch" says two things
+        if made and (made, pattern.attribute) not in _TOGETHER:
+            continue
         match = pattern.regex.match(clause.text)
         found = list(_claims_of(_Found(pattern, match, clause, utterance, near))) if match is not None else []
         made = found[0].attribute if found else made
@@ -142,6 +162,30 @@ class _Found:
             keeps_doing = what.startswith("keep") and words[0].endswith("ing")
             return words[0] in _POINTING or words[0] in _WHERE or keeps_doing
         return self.about_thing and words[0] in _WHERE and names_person(what)
+
+    @property
+    def begins_at(self) -> datetime | None:
+        """From when it will hold, where it begins with that: "From 2 June I'm …"."""
+        said_at, start = self.utterance.said_at, self.clause.start + self.utterance.span[0]
+        for event in self.near if self.clause.lead else ():
+            begins = event.start
+            if begins < said_at - _RECENT and not _YEAR.search(event.text):
+                begins = begins.replace(
+                    year=begins.year + 1, day=min(begins.day, 28)
+                )  # "from 1 February", said in July
+            if begins > said_at and event.span[0] < start:
+                return begins
+        return None
+
+    @property
+    def before_value(self) -> str:
+        return self.clause.text[self.match.start() : self.match.start(self.group)]
+
+    @property
+    def is_temporary(self) -> bool:
+        """Whether it says that it holds for a while: "17 degrees tonight"."""
+        text = self.clause.text
+        return _FOR_A_WHILE.search(text) is not None or (self.about_thing and _FOR_TODAY.search(text) is not None)
 
     def says_how(self, reading: Reading) -> bool:
         """Return whether the value may be a quality that leaves the others: "my favourite shirt is dirty now"."""
@@ -227,10 +271,13 @@ def _claims_of(found: _Found) -> Iterator[Claim]:
     subject, value = _subject(found.match.groupdict(), utterance), found.read_value()
     if subject is None or (value is None and found.part(found.group) and not found.is_habit):
         return
-    if not found.about_thing and any(event.start > utterance.said_at for event in found.near):
+    begins = found.begins_at
+    if begins is None and not found.about_thing and any(event.start > utterance.said_at for event in found.near):
         return  # a plan
     if not pattern.holds and any(event.start > utterance.said_at for event in found.times(value)):
         return  # "I quit smoking tomorrow"
+    if pattern.attribute == "name" and "who" in found.match.groupdict() and not may_be_first_name(value or ""):
+        return
     if found.is_vague or found.is_anothers or not found.agrees or (pattern.is_label and utterance.message is not None):
         return  # "Answer: gravity" in a conversation is no note about anybody
     reading = Reading(value or "", "text") if found.is_habit else read_value(value or "")
@@ -245,7 +292,13 @@ def _claims_of(found: _Found) -> Iterator[Claim]:
         old = None
     subject, attribute = _owner_of_name(subject, attribute)
     valid_from, valid_to = _validity(utterance.said_at, found.clause, found.times(value))
+    if valid_to is None and found.is_temporary:
+        valid_to = max((event.end for event in found.near if event.end > utterance.said_at), default=None)
     operation = _operation(found, reading, valid_from)
+    if begins is not None:
+        valid_from, valid_to, operation = begins, None, "state"
+    if attribute in _LASTING:
+        valid_to = None  # "I'm originally from Coimbra" is not over
     if old is None and single and operation in ("state", "update") and found.contrast and not found.clause.qualified:
         old, operation = found.contrast, "update"
     if operation == "event":
@@ -306,10 +359,17 @@ def _operation(found: _Found, reading: Reading, valid_from: datetime) -> Operati
     wordy = "{what}" in pattern.attribute and reading.kind == "text" and len(reading.value.split()) > _LONG_VALUE
     if pattern.operation == "update" and said_at - valid_from > _RECENT and not _THEN.search(clause.text):
         return "event"
-    if clause.tense == "past" or clause.qualified or wordy:
+    if (
+        clause.tense == "past"
+        or clause.qualified
+        or wordy
+        or found.is_temporary
+        or _STATE_OF.search(found.before_value)
+    ):
         return "state"
     if clause.corrects and pattern.operation == "state":
-        return "correct"  # "I meant that I was born in 1985": however long ago that was
+        # "I meant that I was born in 1985" was always so; "actually, it's ramen now" is so from now on.
+        return "update" if pattern.holds and _NOW.search(clause.text) else "correct"
     if said_at - valid_from > _RECENT:
         return "state"
     if pattern.operation != "state":
@@ -332,16 +392,16 @@ def _subject(groups: dict[str, str | None], utterance: Utterance) -> str | None:
     if lowered in ("", "the", "this"):
         return utterance.owner if "whose" in groups or not groups.get("who") else None
     if lowered in FIRST_PERSON:
-        return _first_person(utterance) if is_person(utterance) else None
+        return first_person(utterance) if is_person(utterance) else None
     if _USER.match(lowered):
         return utterance.owner
     if (kin := _KIN.match(" ".join(found.split()))) is not None:
-        return f"{_first_person(utterance)}'s {kin[1]}"
+        return f"{first_person(utterance)}'s {kin[1]}"
     name = re.sub(r"['’]s$", "", " ".join(found.split()))
     return None if lowered.split()[0] in _NO_SUBJECTS else name
 
 
-def _first_person(utterance: Utterance) -> str:
+def first_person(utterance: Utterance) -> str:
     """Return whom "I" means: where a user speaks without a name, the person whose memory it is."""
     return utterance.owner if utterance.role == "user" and utterance.owner != "user" else utterance.speaker
 

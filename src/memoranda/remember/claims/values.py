@@ -62,6 +62,15 @@ def _may_be_place(name: str) -> bool:
 
 Kind: TypeAlias = Literal["text", "name", "number", "money", "day", "time", "address", "state"]
 
+_NUMBERS = "(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty|hundred)"
+_UNITS = (
+    r"(?:%|kg|kgs|kilos?|g|mg|mcg|ml|l|lbs?|pounds|cm|m|km|miles?|feet|ft|inch(?:es)?|hours?|hrs?|minutes?|mins?|days?|weeks?"
+    r"|months?|years?|people|gb|mb|tb|times|units?|steps|pages|calories|kcal|degrees|bpm|points?|users?|replicas?|nodes?|cores?)"
+)
+_DAYS = (
+    r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?|jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
+    r"|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?"
+)
 _MAX_VALUE: Final = 160
 _MAX_WORDS: Final = 14
 _MAX_ITEM: Final = 4
@@ -93,29 +102,49 @@ _MEASURED: Final = frozenset(
         "capacity",
         "quota",
         "limit",
+        "dose",
+        "dosage",
+        "duration",
+        "length",
+        "size",
+        "distance",
+        "speed",
     )
 )
 _NEXT_CLAUSE: Final = re.compile(
     r"\s*(?:,\s*(?:and\s+i|but|so|which|who|because|since|though|although|it|that|i|we|they|he|she|you|and\s+it|and\s+we"
     r"|as|right|too|especially|thanks|then|while|where|when|not)\b|\s(?:but|because|although|though|whereas|which|so\s+that"
     r"|and\s+(?:i|it|we|my|they|he|she|that|now|am|i['’]m)|when|while|whenever|since|as\s+well|so\s+much|so|after|before|instead\s+of"
-    r"|rather\s+than|starting|effective|from\s+now\s+on|due\s+to|according\s+to|as\s+(?:far|of|usual|always|ever|planned|agreed|before|per)|until\s+further\s+notice|by\s+the\s+way)\b|\s?[–—]+\s|\s-\s|:\s|[)\]]|\s\(|,\s+(?:\w+\s+){0,3}(?:is|are|was|were)\b).*$",
+    r"|rather\s+than|starting|effective|from\s+now\s+on|due\s+to|according\s+to|as\s+(?:far|of|usual|always|ever|planned|agreed|before|per)|until\s+further\s+notice|by\s+the\s+way)\b|\s?[–—]+\s|\s-\s|:\s|[)\]]|\s\(|,\s+(?:\w+\s+){0,3}(?:is|are|was|were)\b|,\s+(?-i:[A-Z])(?!\w*days?\b)\w+\s+(?-i:[a-z])\w+|,\s+only\b).*$",
     re.I | re.S,
 )
 _TRAILING: Final = re.compile(
     r"(?:(?<![\s,])[\s,]+(?:too|now|either|anymore|any\s+more|as\s+well|these\s+days|right\s+now|at\s+the\s+moment|myself|a\s+lot"
-    r"|already|recently|lately|again|though|btw|together|as|mostly|usually|sharp|by\s+far|hands\s+down|for\s+(?:now|good|sure|the\s+time\s+being|the\s+moment)|at\s+the\s+(?:latest|earliest)|so\s+far|of\s+course|definitely|temporarily|finally|instead|currently|officially|permanently|nowadays|today|with|in|at|on|for|from|to|of|and|or|the|(?-i:a)))+\s*$",
+    r"|already|recently|lately|again|though|btw|together|as|mostly|usually|sharp|by\s+far|hands\s+down|for\s+(?:now|good|sure|the\s+time\s+being|the\s+moment)|at\s+the\s+(?:latest|earliest)|so\s+far|of\s+course|definitely|temporarily|finally|instead|currently|officially|permanently|nowadays|today|tonight|this\s+(?:morning|afternoon|evening|weekend)|with|in|at|on|for|from|to|of|and|or|the|(?-i:a)))+\s*$",
     re.I,
 )
 _LEADING: Final = re.compile(
     r"(?:(?:now|back(?=\s+(?:on|at|in)\b)|currently|still|just|actually|officially|only|about|around|roughly|approximately|called|named|set|due|scheduled|set\s+for"
-    r"|on|at|in|by|for|to|with|the|a|an|going\s+to\s+be|my|our|hosted|deployed|located|stored|running|written|built|based)\s+)+",
+    r"|on|at|in|by|for|to|with|the|a|an|going\s+to\s+be|my|our|number|no\.|hosted|deployed|located|stored|running|written|built|based)\s+)+",
     re.I,
 )
 # What follows a value is said beside it, unless it is the second half of a name: "Berlin, Germany".
 _BESIDE: Final = re.compile(
-    r"\s(?:and|or|but|plus|with|while|like|who|which|whose|where|because|for|at|near|under|by)\b"
+    r"\s(?:and|or|but|plus|with|without|while|like|who|which|whose|where|because|for|at|near|under|by|from|in|on|via|through|until|after|before|behind"
+    r"|opposite|except)\b"
     r"|,(?!\s+(?-i:[A-Z])[\w'’.-]*(?:\s(?-i:[A-Z])[\w'’.-]*)*\s*(?:,|$))",
+    re.I,
+)
+# A measure goes on as long as its words are numbers, units, days and what joins them: "9 to 5, Mondays", "4.50 euros a month".
+_MEASURE: Final = re.compile(
+    r"(?:(?:the|about|around|between|from|v|early|late|mid|end\sof|every|each|next|this|last|half)[\s-])*"
+    rf"(?:[$€£¥#]?\d[\w.,:/%°€$£+-]*|{_DAYS}|week|month|year|noon|midnight|today|tomorrow|q[1-4]|an?\s{_UNITS}|{_NUMBERS})\b[%°]?"
+    r"(?:,?\s(?:(?:to|and|at|on|of|or|until|[–-])\s)*(?:[$€£]?\d[\w.,:/%°€$£-]*"
+    rf"|{_UNITS}|(?:an?|per|each|every)\s\w+|[ap]\.?m\b|o['’]?clock|dollars|euros?|pounds|usd|eur|gbp|chf|yen|zloty|crowns?|francs?"
+    rf"|noon|midnight|{_NUMBERS}|{_DAYS})(?!\w))*"
+    # What is counted: "3 bedrooms", but not "9 from gate B4".
+    r"(?:\s(?!(?:from|in|on|at|by|via|with|for|and|but|or|to|of|near|after|before|starting|sharp|now|then|as|so|if|because|when|since|until|too"
+    r"|again|instead|only|just|running|that|which|who|is|are|was)\b)[a-z]+(?=\s*$|[\s,]))?",
     re.I,
 )
 _NO_VALUE: Final = frozenset(("now", "again", "anymore", "in", "at", "daily", "a lot", "too", "today"))
@@ -125,7 +154,7 @@ _VAGUE_WORDS = """
 """
 _VAGUE: Final = frozenset(_VAGUE_WORDS.split())
 _EMAIL: Final = re.compile(
-    r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+|https?://\S+|[\w-]+(?:\.[\w-]+)*\.(?:com|org|net|io|dev|example)\b"
+    r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+|(?<!\w)@\w[\w.]+|https?://\S+|[\w-]+(?:\.[\w-]+)*\.(?:com|org|net|io|dev|example)\b(?:/\S*)?"
 )
 _MONEY: Final = re.compile(
     r"[$€£¥]\s?\d[\d.,]*\s?[kKmM]?\b|\b\d[\d.,]*\s?[kKmM]?\s?(?:dollars|euros?|pounds|usd|eur|gbp|chf|yen)\b", re.I
@@ -134,16 +163,19 @@ _TIME: Final = re.compile(
     r"\b\d{1,2}(?::\d\d)?\s?(?:am|pm|a\.m\.|p\.m\.|o['’]?clock)\b|\b\d{1,2}:\d\d\b|\b(?:noon|midnight)\b", re.I
 )
 _DAY: Final = re.compile(
-    r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b|\b(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
-    r"|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\b|\b(?:19|20)\d\d\b|\b(?:today|tomorrow|q[1-4]|next\s+(?:week|month|year))\b",
-    re.I,
+    rf"\b(?:{_DAYS})\b|\b(?:19|20)\d\d\b|\b(?:today|tomorrow|q[1-4]|next\s+(?:week|month|year))\b", re.I
 )
 _NUMBER: Final = re.compile(r"(?<![\w.])[v#]?\d[\d.,:/ -]*\d|(?<![\w.])\d\b")
-_UNIT: Final = re.compile(
-    r"\d[\d.,]*\s?(?P<unit>%|kg|kgs|kilos?|g|mg|mcg|ml|l|lbs?|pounds|cm|m|km|miles?|feet|ft|inch(?:es)?|hours?|hrs?|minutes?|mins?|days?|weeks?"
-    r"|months?|years?|people|gb|mb|tb|times|units?|steps|pages|calories|kcal|degrees|bpm|points?|users?|replicas?|nodes?|cores?)\b",
-    re.I,
-)
+_UNIT: Final = re.compile(rf"(?:\d[\d.,]*\s?|^(?:half\san?|an?|{_NUMBERS})\s)(?P<unit>{_UNITS})(?!\w)", re.I)
+_DIMENSIONS: Final = {
+    unit: dimension
+    for dimension, units in (
+        ("weight", "kg kilo g mg mcg lb pound"), ("length", "cm m km mile feet ft inch inche"), ("volume", "ml l"),
+        ("duration", "hour hr minute min day week month year"), ("size", "gb mb tb"), ("temperature", "degree"),
+    )
+    for unit in units.split()
+}  # fmt: skip
+"""What a unit measures: 1.80 m and 180 cm are values of one slot."""
 _WORD_NUMBERS_WORDS = """
     one two three four five six seven eight nine ten eleven twelve twenty thirty forty fifty hundred
 """
@@ -173,6 +205,8 @@ _ADJECTIVES: Final = re.compile(
     r"^(?:(?:new|current|updated|latest|primary|main|present|actual|correct|preferred(?= (?:language|pronoun|contact))|all[ -]time|absolute|own|next)\s+)+",
     re.I,
 )
+_OF: Final = re.compile(r"^(\w+) (?:of|for) (?:an?|the|my|our) (.+)$")
+"""The price of a loaf is the loaf price."""
 # Nouns of which somebody may have several at once: another value says nothing about the first.
 _SEVERAL_WORDS = """
     friend friends hobby hobbies sister sister's brother cousin colleague pet dog cat child kid son daughter
@@ -223,6 +257,8 @@ _QUALITIES_WORDS = """
     colour color size status state level grade rank priority stage phase mode tier format currency gender pronouns
 """
 _QUALITIES: Final = frozenset(_QUALITIES_WORDS.split())
+_BELONGING: Final = re.compile(r"(?:ish|ese|ian|ican|rman|ench|utch|olic|ist|ite|ing|ed|team)$")
+"""How words for a people, a faith or a state end."""
 _ADJECTIVE: Final = re.compile(
     rf"(?:.* )?{LANGUAGE}|.*['’]s?|\S+-(?:based|free|made|owned|friendly|only)|\w{{2,}}(?:ous|ful|less|able|ible|ing|ed|ant)"
     # "Sold out", "Selling the house", "Ben's best friend"; "Bank of America" is a name.
@@ -275,16 +311,23 @@ def read_value(value: str) -> Reading:
     if (time := _TIME.search(value)) is not None:
         return Reading(time[0], "time")
     if (unit := _UNIT.search(value)) is not None:
-        return Reading(value, "number", unit["unit"].lower().rstrip("s"))
-    if _DAY.search(value) and len(value.split()) <= 8:
-        return Reading(value, "day")
+        name = unit["unit"].lower().rstrip("s")
+        return Reading(_measure_of(value), "number", _DIMENSIONS.get(name, name))
+    if len(value.split()) <= 8 and _DAY.search(measure := _measure_of(value)) and _MEASURE.match(value):
+        return Reading(measure, "day")
     first = folded.split(" ")[0] if folded else ""
     numbered = (
         not value[:1].islower() and _NUMBER.search(value) and len(value.split()) <= 5
     )  # not "booked for the 31st"
     if numbered or first in _WORD_NUMBERS:
-        return Reading(value, "number")
+        return Reading(_measure_of(value), "number")
     return Reading(value, "name" if value[:1].isupper() else "text")
+
+
+def _measure_of(value: str) -> str:
+    """Return the measure that a value begins with: of "25 minutes by metro" the rest says more."""
+    measure = _MEASURE.match(value)
+    return value[: measure.end()].rstrip(" ,") if measure else value
 
 
 def attribute_for(pattern: ClaimPattern, what: str | None, reading: Reading, said: str = "") -> tuple[str | None, bool]:
@@ -311,7 +354,7 @@ def attribute_for(pattern: ClaimPattern, what: str | None, reading: Reading, sai
         named = attribute.endswith(reading.kind) or (reading.kind == "day" and attribute.endswith("date"))
         return attribute if named else f"{attribute} {reading.kind}", True
     if reading.kind == "number":
-        return f"{attribute} {reading.unit}".strip(), True
+        return attribute if last in _MEASURED else f"{attribute} {reading.unit}".strip(), True
     if reading.kind == "state":
         return f"{attribute} state", False
     if attribute.startswith("favourite "):
@@ -340,6 +383,14 @@ def names_person(what: str) -> bool:
     return _PERSON.fullmatch(normal_noun(what).rpartition(" ")[2]) is not None
 
 
+def may_be_first_name(value: str) -> bool:
+    """Return whether "I'm …" with such a word may tell a name: not "I'm German", "I'm Catholic" or "I'm Team Rocket"."""
+    words = value.split()
+    first = words[0].casefold() if words else ""
+    kind = _BELONGING.search(first) or is_adjective(value) or is_place(value) or _DAY.fullmatch(first)
+    return bool(words) and not kind and first not in EMPTY_WORDS and not topics_in(first)
+
+
 def may_be_several(what: str) -> bool:
     """Return whether somebody may have a new one of these and keep the old one."""
     noun = normal_noun(what).rpartition(" ")[2]
@@ -366,6 +417,7 @@ def normal_noun(what: str) -> str:
     folded = " ".join(what.casefold().replace("’", "'").split())
     folded = _DETERMINERS.sub("", folded)
     folded = _ADJECTIVES.sub("", folded).replace("favorite", "favourite").replace("color", "colour")
+    folded = _OF.sub(r"\2 \1", folded)
     return _SYNONYMS.get(folded, folded)
 
 
@@ -402,15 +454,17 @@ def trim_value(sentence: str, span: Span, dates: Sequence[int], *, keep_dates: b
         not words
         or len(text) > _MAX_VALUE
         or len(words) > _MAX_WORDS
-        or words[0] in _VAGUE - {"a", "the", "my", "to", "your"}
+        or (words[0] in _VAGUE - {"a", "the", "my", "to", "your"} and not _UNIT.match(text))
     ):
         return None
     return text if any(word not in _VAGUE for word in words) else None
 
 
 def length_of_value(value: str) -> int:
-    """Return how many characters of a value name it: of "6 and deaf" and "blue, like the sea" the rest says more."""
+    """Return how many characters of a value name it: of "6 and deaf" and "9 from gate B4" the rest says more."""
     beside = _BESIDE.search(value)
+    if read_value(value).kind in ("number", "money", "time", "day"):
+        return len(_measure_of(value))
     return len(value) if beside is None else beside.start()
 
 

@@ -19,7 +19,7 @@ from itertools import pairwise
 from typing import Final
 
 from memoranda.remember.base import Feature
-from memoranda.remember.importance.brief_statements import is_brief_statement
+from memoranda.remember.importance.pleasantries import is_pleasantry
 from memoranda.remember.importance.words import classes_of
 from memoranda.text.sentences import EMPTY_WORDS, split_sentences
 from memoranda.text.wishes import asks_for_good, standing_wishes
@@ -355,7 +355,7 @@ def _is_small_sentence(text: _Text) -> bool:
         or _DIGIT.search(text.text)
         or text.found & _NOT
         or any(feature.weight >= _MATTERS for feature in features)
-        or is_brief_statement(text.text)
+        or not (_content_words(text) or is_pleasantry(text.text))
         or standing_wishes(text.text)
     ):
         return False

@@ -162,13 +162,14 @@ _MARK: Final = re.compile(r"[<>{}\[\]#|=:/_](?:(?<![:/_])|(?<=:)(?=[^\n]{0,300}\
 """What marks of prompts and calls are written with. It begins with one set of characters, which is found fast."""
 _RULE_WORDS: Final = re.compile(
     r"\b(?:begin|start|end) (?:of )?(?:the )?(?:system|developer|admin|assistant)\b"
-    r"|\b(?:obey|override|confirmations?|approvals?|passwords?|(?:some|any)(?:one|body) asks)\b",
+    r"|\b(?:obey|override|confirmations?|approvals?|passwords?|(?:some|any)(?:one|body) asks)\b"
+    r"|\b(?:ignore|disregard|forget|erase|discard) (?:all|everything|anything|whatever|what)\b",
     re.I,
 )
 """Words of rules that are seldom in a model's features."""
 _RULE_PARTS: Final = (
     *("obey", "override", "confirm", "approval", "password", " asks"),
-    *("system", "developer", "admin", "assistant"),
+    *("system", "developer", "admin", "assistant", "ignore", "disregard", "forget", "erase", "discard"),
 )
 _NOT_OWN_PARTS: Final = ("this ", "you", "ai ", "llm ", "user")
 """Parts of `_NOT_OWN` and `_NOT_SPOKEN`: a text without any of them needs no search."""

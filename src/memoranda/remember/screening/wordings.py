@@ -53,6 +53,11 @@ _PUSH: Final = (
     r"advise|discourage|warn|dissuade|link|include|insert|append|add|end|begin|start|sign|describe|present|portray|call|quote)"
 )
 
+_WHAT_WAS = r"(?: the| was| is| has| have| came| been| you| were| given| told| taught| learned| learnt| said| written| up| to| in)*"
+_DISCARD_ALL = (
+    r"\b(?:ignore|disregard|forget|erase|discard)\b(?: about)?(?: all| everything| anything| what| whatever)+(?: that| of)?"
+    rf"{_WHAT_WAS} (?:above|before this|before|previously|prior to this|prior|until now|so far)\b"
+)
 SIGNS: Final = (
     *ORDER_SIGNS,
     # Nobody has a reason to let a memory say these, whoever wrote it.
@@ -125,10 +130,18 @@ SIGNS: Final = (
         _RULE_STEMS,
     ),
     make_sign(
+        "override", 0.5, 1.0, _DISCARD_ALL, "ignore disregard forget erase discard",
+    ),
+    # From the user, "Ignore everything above" takes back; an order about the next answer makes it another thing.
+    make_sign(
+        "override", 1.0, 1.0,
+        rf"{_DISCARD_ALL}\W{{1,3}}(?:(?:and|then|now|instead|just|only|simply)\W+)*(?:reply|respond|answer|say|output|print|write|repeat|return|act|behave|pretend|do|follow)\b",
+        "ignore disregard forget erase discard",
+    ),
+    make_sign(
         "override", 1.0, 1.0,
         r"\b(?:ignore|disregard|forget|erase|discard)\b(?: about)?(?: all| everything| anything| what| whatever)+(?: that| of)?"
-        r"(?: the| was| is| has| have| came| been| you| were| given| told| taught| learned| learnt| said| written| up| to| in)*"
-        r" (?:above|before this|before|previously|prior to this|prior|until now|so far|trained on|instructed|by (?:your|the) "
+        rf"{_WHAT_WAS} (?:trained on|instructed|by (?:your|the) "
         r"(?:developers?|creators?|operators?|system|admins?)|been told|were told|were taught|have been told)\b",
         "ignore disregard forget erase discard",
     ),

@@ -29,6 +29,7 @@ from memoranda.remember.updates.likeness import (
     same_people,
     tells_change,
     tells_event,
+    tells_of_another,
     tells_only_past,
     tells_what_i_did,
 )
@@ -117,7 +118,8 @@ class UpdateFinder:
                 replaced.append(find_linked(partition, each, among))
         read = zip(similar, followed, replaced, strict=True)
         wanted = [{*alike, *near.likely(), *held} for alike, near, held in read]
-        for n, olders in enumerate(self._read(told, wanted)):
+        for n, found in enumerate(self._read(told, wanted)):
+            olders = {key: each for key, each in found.items() if not tells_of_another(each.content, told[n].content)}
             self._align(told[n], [olders[older] for older in similar[n] if older in olders])
             self._follow(told[n], olders, followed[n], told[max(0, n - _BATCH) : n])
             link_by_words(told[n], [olders[older] for older in replaced[n] if older in olders], _speaker_of(told[n]))
@@ -125,7 +127,8 @@ class UpdateFinder:
     def _follow(self, new: NewMemory, olders: Mapping[int, Memory], near: _Nearby, batch: Sequence[NewMemory]) -> None:
         """Set what a new memory follows, of what is near in meaning and of what was said before it in the same call."""
         aligned = {memory_id for memory_id, _ in new.aligned}
-        said = list(_said_before(new, batch, self._baseline))
+        before = _said_before(new, batch, self._baseline)
+        said = [older for older in before if not tells_of_another(older.content, new.content)]
         happened = _last_time_in(new)
         least = _least_nearness([*near.nearness.values(), *(older.nearness for older in said)])
         others = [

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from itertools import pairwise
 from typing import Final
 
 from memoranda.remember.reading.entities import NOT_NAMES
@@ -361,3 +362,47 @@ def _with_parents(people: set[str]) -> frozenset[str]:
 def _kin(word: str) -> str:
     folded = word.casefold()
     return _SAME_KIN.get(folded, folded)
+
+
+_SIDES_WORDS = """
+    left right upper lower front rear inner outer top bottom north south east west morning afternoon evening night
+    first second third
+"""
+_SIDES: Final = frozenset(_SIDES_WORDS.split())
+"""Of two things with such words before the same noun, each is another one."""
+_SAME_THING: Final = frozenset(("new", "old", "current", "former", "next", "own", "favourite", "favorite", "actual"))
+"""Words before a noun that do not say which of several it is."""
+_THING: Final = re.compile(
+    rf"{_LEAD}(?:(?:my|our|the|his|her|their|this|user['’]s)\s+|(?=(?-i:[A-Z])\w+\s+#?(?-i:[A-Z])*\d))(?P<words>(?:[\w'’#-]+\s+){{0,4}}[\w'’#-]+)",
+    re.I,
+)
+_KIN: Final = re.compile(PEOPLE, re.I)
+
+
+def tells_of_another(one: str, other: str) -> bool:
+    """Return whether two texts are about different things of a kind: the left and the right knee, invoices 41 and 14.
+
+    They differ in the words that say which one is meant, not in what is said of it.
+    """
+    words = [[word.casefold() for word in words_of(text)] for text in (one, other)]
+    sides = [{noun: side for side, noun in pairwise(found) if side in _SIDES} for found in words]
+    if any(sides[0][noun] != sides[1][noun] for noun in sides[0].keys() & sides[1].keys()):
+        return not set(sides[0].values()) & set(words[1])  # "moved from the left to the right lane" names both
+    things = [match["words"].split() if (match := _THING.match(text)) else [] for text in (one, other)]
+    folded = [[word.casefold() for word in found] for found in things]
+    for n, word in enumerate(folded[0]):
+        if word in folded[1] and word not in NOT_NAMES:
+            m = folded[1].index(word)
+            before = (folded[0][n - 1] if n else "", folded[1][m - 1] if m else "")
+            after = ("".join(things[0][n + 1 : n + 2]), "".join(things[1][m + 1 : m + 2]))
+            return _tell_apart(before) or (_tell_apart(after) and all(_identifies(each, word) for each in after))
+    return False
+
+
+def _tell_apart(words: tuple[str, str]) -> bool:
+    return all(words) and words[0] != words[1] and _SAME_THING.isdisjoint(words)
+
+
+def _identifies(word: str, noun: str) -> bool:
+    """Return whether a word after a noun says which one it is: "invoice 1041", "my sister Anna"."""
+    return any(char.isdigit() for char in word) or (word[:1].isupper() and _KIN.fullmatch(noun) is not None)

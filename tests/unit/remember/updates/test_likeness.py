@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from memoranda.remember.updates.likeness import likeness, same_people, tells_only_past, tells_what_i_did
+from memoranda.remember.updates.likeness import (
+    likeness,
+    same_people,
+    tells_of_another,
+    tells_only_past,
+    tells_what_i_did,
+)
 
 _NEAR_IN_MEANING = 0.55
 _LINKED = 0.38
@@ -137,3 +143,20 @@ def test_change_or_result_is_not_only_past(text: str) -> None:
 def test_what_somebody_got_is_an_event_without_a_change() -> None:
     assert tells_what_i_did("I bought seeds for the birds.")
     assert not tells_what_i_did("I sold the car.")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "different"),
+    [
+        ("My left knee hurts.", "My right knee no longer hurts.", True),
+        ("Invoice 1041 is paid.", "Invoice 1014 is paid.", True),
+        ("The kitchen light is on.", "The hall light is off.", True),
+        ("My sister Anna lives in Rome.", "My sister Eva lives in Bonn.", True),
+        ("My phone is a Pixel 6.", "My new phone is a Pixel 9.", False),
+        ("My shift is in the morning.", "My shift is now in the evening.", False),
+        ("My rent is 900 euros.", "My rent went up to 950 euros.", False),
+        ("I live in Hamburg.", "We live in Ghent now.", False),
+    ],
+)
+def test_things_are_told_apart_by_what_says_which_one_is_meant(one: str, other: str, different: bool) -> None:
+    assert tells_of_another(one, other) is different

@@ -221,7 +221,9 @@ function FactRow({ fact, user, name, onMend }) {
       ${fact.replaced.length > 0 && html`<details><summary>replaced ${plural(fact.replaced.length, "value")}</summary>
         ${fact.replaced.map((value) => html`<${Value} value=${value} />`)}</details>`}
       ${fact.disputed_by.length > 0 && html`<div><${Badge} tone="quarantined">disputed<//>
-        ${fact.disputed_by.map((value) => html`<${Value} value=${value} />`)}</div>`}</td>
+        ${fact.disputed_by.map((value) => html`<${Value} value=${value} />`)}</div>`}
+      ${fact.later.length > 0 && html`<div class="small"><span class="muted">later said:</span>${" "}
+        <a class="quiet" dir="auto" href=${`#/memories/${fact.later.at(-1).id}`}>${label(fact.later.at(-1).content, 120)}</a></div>`}</td>
     <td class="short"><${Time} at=${fact.since} /></td><td><span dir="auto">
       ${clip(fact.speaker || fact.source || fact.trust, 40)}</span>
       ${user && user !== name && html`<span class="muted small"> in <a class="quiet" dir="auto" href=${personLink(user)}>${nameOf(user, 40)}</a></span>`}
