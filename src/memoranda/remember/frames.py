@@ -17,7 +17,7 @@ from memoranda.remember.base import Presented
 from memoranda.remember.claims.find import is_understood
 from memoranda.remember.claims.reports import is_small_talk
 from memoranda.remember.reading.clauses import OPENING, find_clauses
-from memoranda.remember.reading.lexicon import HAPPENED, PEOPLE
+from memoranda.remember.reading.lexicon import HAPPENED
 from memoranda.text.cache import text_cache
 from memoranda.text.sentences import has_content, split_sentences
 
@@ -79,12 +79,6 @@ _ENDS: Final = re.compile(
 )
 _LONG_AGO: Final = re.compile(r"\b(?:(?:19|20)\d\d|(?:twen|thir|for|fif|six|seven|eigh|nine)ties)\b", re.I)
 """A year or a decade: what follows in the story may have happened then."""
-# Whoever else is there may be the one who speaks next: "My roommate left her laptop open."
-_OF_OTHERS: Final = re.compile(
-    rf"\W*(?:(?:he|she|they|everyone|everybody|someone|somebody)\b|(?:my|our|his|her|their|the|an?|some|one)\s+(?:\w+\s+){{0,2}}?"
-    rf"(?:{PEOPLE}|student|teacher|client|customer|patient|guest|guy|man|woman|person|boss)s?\b|(?!(?:I|We|My|Our|The|A|An|It|This|That|There)\b)(?-i:[A-Z])\w+\s(?!is\b|are\b))",
-    re.I,
-)
 _RECENT: Final = re.compile(
     rf"\b(?:today|yesterday|tonight|just now|(?:last|this|over the|on) {_TIMES}(?<!year))\b", re.I
 )
@@ -220,7 +214,7 @@ def _stands_alone(sentence: str) -> bool:
         return _is_complete_question(sentence)
     if _TO_LISTENER.search(sentence) or not is_statement(sentence) or not sentence.endswith((".", "!")):
         return False
-    return not _OF_OTHERS.match(sentence) and (_RECENT.search(sentence) is not None or not _tells_past(sentence))
+    return _RECENT.search(sentence) is not None or not _tells_past(sentence)
 
 
 def _tells_past(sentence: str) -> bool:
