@@ -36,7 +36,7 @@ _TIMES = (
 _AHEAD: Final = re.compile(rf"\b{_POINTER}\b(?! {_TIMES})|^\W*here\b", re.I)
 # Something said before: "that was my sister", "translate it", "still"; but not "that summer".
 _BACK: Final = re.compile(
-    rf"\b(?:it|its|it['’]\w+|(?:that|there)['’]\w+|these|those|them|there|still|though|same|above|one|(?:back|so)(?! (?:far|much|many|long)\b)"
+    rf"\b(?:(?<!time is )it|its|it['’]\w+|(?:that|there)['’]\w+|these|those|them|(?<!is )(?<!are )there|there(?=\W*$)|still|though|same|above|one|(?:back|so)(?! (?:far|much|many|long)\b)"
     rf"|this(?! {_TIMES})|that(?=\W*$|[,.!?;)]| (?:i|is|was|were|would|will|had|has|sounds?|means?|happened|in|into|to|from|for|more|please|again)\b))\b",
     re.I,
 )
@@ -56,7 +56,7 @@ _TEXT = (
     r"|dictat\w+|transcri\w+|narrat\w+|quot\w+|recit\w+|typ(?:e|es|ed|ing)|past(?:e|ed|ing)|cop(?:y|ied)|language|news|secret|background|affirmations?|reads|verbatim|autocorrect|autocomplete"
 )
 _FICTION = (
-    r"fiction\w*|character|personas?|protagonists?|hero(?:es|ine)?|narrator|roles?|role[ -]?play\w*|improv\w*|skit|drama|(?:an?|the|our|my|this|school) plays?|game|stage|acting"
+    r"fiction\w*|character|personas?|protagonists?|hero(?:es|ine)?|narrator|roles?|role[ -]?play\w*|improv\w*|skit|drama|(?:an?|the|our|my|this|school) plays?|game|stage|acting|playing"
     r"|pretend\w*|make[ -]believe|imagin\w*|suppos\w+|hypothetic\w*|theor(?:y|etically)|jok(?:e|es|ing)|kidding|prank\w*|lies?|lying|dreams?|dreamt"
     r"|opposite|alter ego|simulat\w+|scenario|rehears\w+|practi[sc]\w+|interview|adventure|campaign|dare|testing"
 )
@@ -118,7 +118,7 @@ _NAMES_SOMETHING: Final = re.compile(
 # "What's new?", "How can I help?", "Tell me more", "Is that still right?", "Where do you live now?": about how things are.
 _ADDRESSED: Final = re.compile(r",? (?-i:[A-Z])\w+(?=[!,.]*$)")
 _OF_NEWS: Final = re.compile(
-    r"(?:(?:so|and|ok|okay|hey|hi|hello|well|oh|nice|great|noted|really)\b\W*)*(?:"
+    r"(?:(?:so|and|ok|okay|(?:hey|hi|hello|welcome)(?: (?-i:[A-Z])\w+)?|well|oh|nice|great|noted|really)\b\W*)*(?:"
     r"(?:how|what) (?:can|may|else can) i (?:help|assist|do)\b.*|what (?:would|do) you (?:like|want) (?:to (?:do|talk about|discuss|know|share)|from me)\b.*"
     r"|did (?:anything|something|\w+ \w+) (?:change|happen)\b.*"
     r"|(?:what|how|where|who|which|when)(?:['’]s|['’]re)? (?:new|up|going on|happening|things|life|it going|everything)\b.*"
@@ -136,7 +136,7 @@ _DENIES: Final = re.compile(
     re.I,
 )
 """Words that may take from what was said, where nothing else in a sentence says something."""
-_CUT_SHORT: Final = re.compile(rf"\b(?:{_FINITE}|to)\W*$", re.I)
+_CUT_SHORT: Final = re.compile(rf"\b(?:{_FINITE}|to)\b[^\w\s]*(?:$|,)", re.I)
 # "Remind me to pay the rent", "Recommend a good tea": what is asked for is named; but not "Until the end", "Rephrase please".
 _ORDERS: Final = re.compile(
     rf"(?:please )?(?!(?:until|till|for|in|on|at|only|just|not|with|by|from|of|since|because|if|when|while|after|before|as|and|or|to|than"

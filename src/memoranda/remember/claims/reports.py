@@ -33,7 +33,7 @@ _RECORDS = (
     r"(?:profile|records?|notes?|files?|memory|address|number|e-?mail|details|contacts?|data|calendar|info(?:rmation)?)"
 )
 _SMALL_TALK: Final = re.compile(
-    r"(?:(?:yay|phew|wow|woohoo|hooray|(?:ha)+h?|finally|and|but|so|oh|well|hi|hey|hello)\b[\s,!]*)*(?:there|all|everyone|again"
+    r"(?:(?:yay|phew|wow|woohoo|hooray|(?:ha)+h?|finally|and|but|so|oh|well|hi|hey|hello|ok|okay|yes|great|perfect|alright)\b[\s,!]*)*(?:there|all|everyone|again"
     # How somebody feels about it: "I'm so happy", "What a crazy week", "We love it here".
     rf"|(?:(?:i|we)(?:['’]m|['’]re| am| are| feel)|(?:it|that|this)(?:['’]s| is| was| feels)|life(?:['’]s| is)|feeling|what an?|such an?)? ?{_VERY}{_FEELING}"
     r"(?: (?:about (?:it|that|this)|day|week|month|year|news|time|to be (?:here|home|back)|so far|here|there|now))*"
