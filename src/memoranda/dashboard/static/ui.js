@@ -24,7 +24,6 @@ export const Icon = ({ name }) =>
 export function useLoad(load, dependencies) {
   const [state, setState] = useState({ loading: true });
   const [round, setRound] = useState(0);
-  const previous = useRef(null);
   useEffect(() => {
     let current = true;
     setState((old) => ({ ...old, loading: true, error: null }));
@@ -36,7 +35,6 @@ export function useLoad(load, dependencies) {
       current = false;
     };
   }, [...dependencies, round]);
-  previous.current = state.data;
   return { ...state, reload: () => setRound((n) => n + 1) };
 }
 
@@ -143,8 +141,12 @@ export const endOfDay = (day) => moment(day, "23:59:59.999").toISOString();
 const counted = new Intl.NumberFormat(LOCALE);
 export const number = (value) => counted.format(value);
 export const plural = (count, one, many = `${one}s`) => `${number(count)} ${count === 1 ? one : many}`;
-export const duration = (ms) =>
-  ms < 1000 ? `${Number(ms.toFixed(1))} ms` : `${number(Number((ms / 1000).toFixed(1)))} s`;
+export function duration(ms) {
+  if (ms === null || ms === undefined) return "–";
+  if (ms < 1000) return `${Number(ms.toFixed(ms < 10 ? 1 : 0))} ms`;
+  if (ms < 60000) return `${(ms / 1000).toFixed(1)} s`;
+  return ms < 3600000 ? `${(ms / 60000).toFixed(1)} min` : `${(ms / 3600000).toFixed(1)} h`;
+}
 export const percent = (value) => `${Math.round(100 * value)}%`;
 
 export const TYPES = ["semantic", "episodic", "procedural", "working", "short_term", "long_term", "reflection", "shared"];

@@ -13,6 +13,7 @@ import {
   plural,
   number,
   clip,
+  duration,
   act,
 } from "../ui.js";
 import { get } from "../api.js";
@@ -39,13 +40,6 @@ const SessionList = ({ sessions }) =>
   html`<ul class="plain">${sessions.map((one) => html`<li><b dir="auto">${clip(one.workflow_id, 80)}</b>
     <div class="muted small">${plural(one.conversation_messages, "message")}, ${plural(one.executions, "execution")} · ${clip(one.active_agents.join(", "), 80) || "no agent yet"} · ${duration(one.duration_seconds * 1000)} · <${Time} at=${one.started_at} />
     </div></li>`)}</ul>`;
-
-export function duration(ms) {
-  if (ms === null || ms === undefined) return "–";
-  if (ms < 1000) return `${ms.toFixed(ms < 10 ? 1 : 0)} ms`;
-  if (ms < 60000) return `${(ms / 1000).toFixed(1)} s`;
-  return ms < 3600000 ? `${(ms / 60000).toFixed(1)} min` : `${(ms / 3600000).toFixed(1)} h`;
-}
 
 function Executions({ round }) {
   const [filters, setFilters] = useState({});

@@ -289,9 +289,10 @@ function History({ data: { memory, ...data }, events }) {
   if (!data.sources.some((one) => one.kind === "consolidated"))
     for (const event of events) add(event.at, DONE[event.op]);
   add(memory.quarantined_at, "Put in quarantine");
-  if (data.superseded_by)
+  const merged = data.derived.some((one) => one.kind === "merged");
+  if (data.superseded_by && !merged)
     add(memory.superseded_at || memory.valid_to, html`Replaced by ${link(data.superseded_by.id, label(data.superseded_by.content, 300))}`);
-  else add(memory.valid_to, "No longer true");
+  else if (!merged) add(memory.valid_to, "No longer true");
   for (const id of data.supersedes) add(memory.valid_from, html`Replaced ${link(id)}`);
   for (const one of data.sources) add(memory.recorded_at, html`${MADE[one.kind][0]} ${link(one.source_id)}`);
   for (const one of data.derived) add(made({ memory, ...data }, one.derived_id), html`${MADE[one.kind][1]} ${link(one.derived_id)}`);
