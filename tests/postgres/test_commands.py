@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from memoranda.cli.app import app
 from memoranda.storage import open_store
 from memoranda.storage.base import CopyStore
+from memoranda.storage.meta import COPY_UNFINISHED, set_meta
 from tests.postgres.server import OWNER, SERVICE, PostgresServer
 
 
@@ -65,7 +66,7 @@ def test_doctor_says_how_to_go_on_with_an_unfinished_copy(url: str, monkeypatch:
     monkeypatch.setenv("MEMORY_AUDIT_KEY", "a key for the tests of commands")
     store = open_store(url.replace(f"{SERVICE}@", f"{OWNER}@"))
     assert isinstance(store, CopyStore)
-    store.begin_copy("another store")
+    store.begin_copy(lambda tx: set_meta(tx, COPY_UNFINISHED, ""))
     store.close()
     assert "memoranda copy" in find_problem(url)
 

@@ -402,8 +402,8 @@ class CopyStore(Protocol):
         """Return the id that the next row gets, by table: one that a deleted row had is not used again."""
         ...
 
-    def begin_copy(self, source_id: str) -> None:
-        """Take writes of this object only until the copy of that store is finished."""
+    def begin_copy(self, mark: Work[None]) -> None:
+        """Run a work that marks the store as unfinished; from then on take writes of this object only."""
         ...
 
     def finish_copy(self, next_ids: Mapping[str, int]) -> None:

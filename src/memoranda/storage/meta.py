@@ -42,12 +42,6 @@ def delete_meta(tx: Transaction, key: str) -> None:
     tx.execute(delete(meta).where(meta.c.key == key))
 
 
-def begin_copy(tx: Transaction, source_id: str) -> None:
-    """Note that this store is being filled with a copy of another one."""
-    set_meta(tx, COPY_SOURCE, source_id)
-    set_meta(tx, COPY_UNFINISHED, "")
-
-
 def unfinished_copy(where: str) -> Unavailable:
     """Return the error for whoever uses a store that is not yet a whole copy."""
     return Unavailable(f"{where} is a copy that is not complete: run the same `memoranda copy SOURCE TARGET` again")

@@ -71,8 +71,7 @@ def copy_store(source: Store, target: Store, progress: Progress | None = None) -
         raise InvalidInput("source and target are the same store: name two")
     is_complete = target.get_meta(COPY_SOURCE) == source.id and target.get_meta(COPY_UNFINISHED) is None
     if not is_complete:
-        _require_empty(source, target)
-        target.begin_copy(source.id)
+        target.begin_copy(partial(_mark_target, source_id=source.id))
     total = source.read(_count_rows, tenant=ANY)
     written, misfit = 0, ""
     for _ in range(_PASSES):
@@ -95,15 +94,16 @@ def copy_store(source: Store, target: Store, progress: Progress | None = None) -
     )
 
 
-def _require_empty(source: Store, target: Store) -> None:
-    """Refuse a target that has data of its own; it must never be overwritten."""
-    if target.get_meta(COPY_SOURCE) == source.id:
-        return  # begun and not finished: nobody else could write to it
-    found = target.read(lambda tx: [t.name for t in _DATA if tx.execute(select(t).limit(1)).first()], tenant=ANY)
-    if found or target.get_meta(COPY_SOURCE) is not None:
-        raise Conflict(
-            f"the target has data that is no copy of this source ({', '.join(found)}): name an empty database"
-        )
+def _mark_target(tx: Transaction, source_id: str) -> None:
+    """Refuse a target that has data of its own, which must never be overwritten; mark any other as unfinished."""
+    known = get_meta(tx, COPY_SOURCE)
+    if known != source_id:  # else it was begun, and nobody else could write to it
+        found = [table.name for table in _DATA if tx.execute(select(table).limit(1)).first()]
+        if found or known is not None:
+            names = ", ".join(found) or "another copy"
+            raise Conflict(f"the target has data that is no copy of this source ({names}): name an empty database")
+    set_meta(tx, COPY_SOURCE, source_id)
+    set_meta(tx, COPY_UNFINISHED, "")
 
 
 def _count_rows(tx: ReadTransaction) -> int:

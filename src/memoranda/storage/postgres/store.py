@@ -37,7 +37,7 @@ from memoranda.storage.base import (
 )
 from memoranda.storage.group_commit import GroupCommit
 from memoranda.storage.integrity import renew_terms
-from memoranda.storage.meta import COPY_UNFINISHED, begin_copy, delete_meta, get_meta, set_meta, unfinished_copy
+from memoranda.storage.meta import COPY_UNFINISHED, delete_meta, get_meta, set_meta, unfinished_copy
 from memoranda.storage.postgres import integrity, search
 from memoranda.storage.postgres.connections import (
     ServerConnections,
@@ -220,7 +220,7 @@ class PostgresStore:
     def next_ids(self) -> dict[str, int]:
         return self._fetch(None, read_next_ids)
 
-    def begin_copy(self, source_id: str) -> None:
+    def begin_copy(self, mark: Work[None]) -> None:
         """Take no more writes of other processes, also of those that have opened the database before."""
         [[(is_owner,)]] = self._ask(None, (_MAY_SET_IDS, ()))
         if not is_owner:
@@ -228,7 +228,7 @@ class PostgresStore:
                 f"{self._connections.where}: only the role that owns the tables can copy to them: name it in the URL"
             )
         self._is_copying = True
-        self.write(lambda tx: begin_copy(tx, source_id))
+        self.write(mark, tenant=ANY)
 
     def finish_copy(self, next_ids: Mapping[str, int]) -> None:
         """Go on with these ids. Only the role that owns the tables can."""

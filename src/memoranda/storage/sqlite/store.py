@@ -216,8 +216,8 @@ class SQLiteStore:
     def next_ids(self) -> dict[str, int]:
         return {name: number + 1 for name, number in self._connections.fetch("SELECT name, seq FROM sqlite_sequence")}
 
-    def begin_copy(self, source_id: str) -> None:
-        self.write(lambda tx: meta.begin_copy(tx, source_id))
+    def begin_copy(self, mark: Work[None]) -> None:
+        self.write(mark)
 
     def finish_copy(self, next_ids: Mapping[str, int]) -> None:
         def write(tx: Transaction) -> None:
