@@ -16,13 +16,10 @@ MAX_ITEMS = 1000
 """Texts, messages or ids in one call."""
 MAX_SETTINGS = 100
 _HELLO = [[{"role": "user", "content": "Hello"}]]
-
-_Storable: TypeAlias = Annotated[
-    # Pydantic would refuse half of a character; the manager replaces it.
-    str, BeforeValidator(lambda text: replace_unstorable(text) if isinstance(text, str) else text)
-]
-Text: TypeAlias = Annotated[_Storable, Field(min_length=1, max_length=MAX_TEXT)]
-Query: TypeAlias = Annotated[_Storable, Field(max_length=MAX_TEXT)]
+# Pydantic would refuse half of a character; the manager replaces it.
+_STORABLE = BeforeValidator(lambda text: replace_unstorable(text) if isinstance(text, str) else text)
+Text: TypeAlias = Annotated[str, _STORABLE, Field(min_length=1, max_length=MAX_TEXT)]
+Query: TypeAlias = Annotated[str, _STORABLE, Field(max_length=MAX_TEXT)]
 """A question; one without a word finds nothing."""
 MAX_NUMBERS = 65_536
 """Numbers in a vector."""

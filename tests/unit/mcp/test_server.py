@@ -124,7 +124,7 @@ async def test_search_and_fetch_have_the_form_connectors_expect(connect: Connect
         ("recall", {"query": "tea", "limit": 0}),
         ("recall", {"query": "tea", "mode": "slow"}),
         ("recall", {"query": "tea", "now": "soon"}),
-        ("remember", {"content": "tea\u0000milk"}),
+        ("remember", {"content": " "}),
         ("remember", {"content": "tea", "importance": 7}),
         ("remember", {"content": "tea", "type": "gossip"}),
         ("fetch", {"id": "../../etc/passwd"}),

@@ -11,7 +11,8 @@ from typing import Final, TypeAlias
 
 from memoranda.errors import Conflict, InvalidInput
 from memoranda.files import PRIVATE, atomic_replace, translate_file_errors
-from memoranda.integrations.managers import LongValues, OwnedNamespace
+from memoranda.integrations.long_values import LongValues
+from memoranda.integrations.managers import OwnedNamespace
 from memoranda.items.base import Item
 from memoranda.manager.manager import MemoryManager
 
