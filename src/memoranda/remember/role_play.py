@@ -34,8 +34,8 @@ _BOTH: Final = re.compile(rf"{_YOU}.{{0,200}}?{_I}|{_I}.{{0,200}}?{_YOU}", re.I 
 _PART = r"the (?!best\b|greatest\b|\w+iest\b|only\b|one\b|same\b)[\w-]{1,40}"
 _YOU_ARE, _I_AM = r"you(?:['’]re| are)", r"i(?:['’]m| am)"
 _BOTH_ALONE: Final = re.compile(
-    rf"{_OPENING}(?:{_YOU_ARE} {_PART}[^.,;!?\n]*?[.,;!\s–—-]{1, 6}(?:and |while )?{_I_AM} (?:{_PART}|(?-i:[A-Z]))"
-    rf"|{_I_AM} (?:{_PART}|(?-i:[A-Z])\w*)[^.,;!?\n]*?[.,;!\s–—-]{1, 6}(?:and |while )?{_YOU_ARE} {_PART})[^.!?\n]*[.!\s]*$",
+    rf"{_OPENING}(?:{_YOU_ARE} {_PART}[^.,;!?\n]*?[.,;!\s–—-]{{1,6}}(?:and |while )?{_I_AM} (?:{_PART}|(?-i:[A-Z]))"
+    rf"|{_I_AM} (?:{_PART}|(?-i:[A-Z])\w*)[^.,;!?\n]*?[.,;!\s–—-]{{1,6}}(?:and |while )?{_YOU_ARE} {_PART})[^.!?\n]*[.!\s]*$",
     re.I,
 )
 # "Simulate a call: I am a customer", "In this game I'm a wizard": who else has a role is not said.
@@ -51,7 +51,7 @@ _FICTION: Final = re.compile(
     re.I,
 )
 _ENDS: Final = re.compile(
-    rf"(?:{_OPENING}|[.!?,\n]\s{0, 3}(?:so |and |ok(?:ay)? |but |now )*)(?:(?:(?:let['’]?s|let us|can we|could we|we can|i want to|i['’]d like to|time to|that was \w+) )*"
+    rf"(?:{_OPENING}|[.!?,\n]\s{{0,3}}(?:so |and |ok(?:ay)? |but |now )*)(?:(?:(?:let['’]?s|let us|can we|could we|we can|i want to|i['’]d like to|time to|that was \w+) )*"
     rf"(?:end|ending|stop|finish|quit|exit|leave|enough|pause|drop|break|out|no more|done|abort)(?: of| with| out of)?(?: (?:the|this|our|that|my))*"
     rf"(?: (?:[\w-]+ )?{_GAME}\b| pretend play)\s*(?:now|here|please|thanks|for now|for today|mode)?\s*(?:[.,!;:)–—-]|$)"
     rf"|(?:the |our |this )?(?:[\w-]+ )?{_GAME}(?: is|['’]s)? (?:over|done|finished|ended|ends)\b"
