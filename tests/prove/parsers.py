@@ -204,8 +204,8 @@ CHATGPT = {
 }
 CLAUDE = {"uuid": "u", "chat_messages": [{"uuid": "m", "sender": "human", "text": "hi", "created_at": "2026-03-01"}]}
 RPC = '{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "recall", "arguments": {"query": "tea"}}}'
-QUOTES = '"' + '\\"' * 9_500 + "1" * 401
-"""A string without an end."""
+QUOTES = '"' + '\\"' * 19_000 + "1" * 401
+"""A string without an end, long enough for the square of its length to take seconds."""
 WHERE = {
     "type": ["semantic"], "source": "chat", "speaker": ["Ann"], "after": "2026-01-01T00:00:00Z", "before": "2027-01-01T00:00:00Z",
     "min_importance": 0.1, "max_importance": 0.9, "metadata": {"topic": {"in": ["a", 1]}, "year": {"gte": 2024, "lt": 2030}},
@@ -263,6 +263,7 @@ TARGETS: dict[str, Target] = {
 
 def mutate_text(text: str, rng: random.Random) -> str:
     """Change a text at a few places."""
+    longest = max(20_000, len(text))
     for _ in range(rng.choice([1, 1, 2, 3, 8])):
         at, end = sorted((rng.randint(0, len(text)), rng.randint(0, len(text))))
         how = rng.randrange(8)
@@ -282,7 +283,7 @@ def mutate_text(text: str, rng: random.Random) -> str:
             text = text[:at] + _repeated(text[at:end], rng) + rng.choice(["", "x", text[end:], *TOKENS])
         else:
             text = text[:at] + text[at:end].swapcase() + text[end:]
-        text = text[:20_000]
+        text = text[:longest]
     return text
 
 
@@ -322,8 +323,10 @@ def mutate_value(value: Any, rng: random.Random) -> Any:
 
 
 def make_input(target: str, seed: int, number: int) -> Any:
-    """Return the input of one case."""
+    """Return the input of one case: first the valid inputs as they are."""
     rng = random.Random(f"{seed}/{target}/{number}")
+    if number < len(TARGETS[target].samples):
+        return TARGETS[target].samples[number]
     sample = rng.choice(TARGETS[target].samples)
     if isinstance(sample, str):
         return mutate_text(sample, rng)
