@@ -28,11 +28,11 @@ def asks_for_the_present(question: str) -> bool:
 
 
 _CURRENT: Final = re.compile(
-    r"\b(?:current(?:ly)?|now|nowadays|these\s+days|at\s+the\s+moment|still|latest|newest|most\s+recent)\b"
-    # "How many cats do I have?" asks for what is; "How many days passed before I left?" for a span between two times.
-    r"|\bhow\s+(?:many|much|long|often|far|old|frequently)\b.*\b(?:do|am|are|is|have|can|must|should)\s+(?:i|my|we|our)\b",
-    re.I,
+    r"\b(?:current(?:ly)?|now|nowadays|these\s+days|at\s+the\s+moment|still|latest|newest|most\s+recent)\b", re.I
 )
+_COUNT: Final = re.compile(r"\bhow\s+(?:many|much|long|often|far|old|frequently)\b.{0,200}?\b(?:i|my|we|our)\b", re.I)
+_SPAN: Final = re.compile(r"\b(?:pass(?:ed)?|elapsed|between|before|after|ago|did it take)\b", re.I)
+"""Words that ask for a time between two others: "How many days passed before I left?"."""
 _CLOSE: Final = 0.6
 """The share of the best score from which hits answer a question about equally well."""
 _OWN_WORDS: Final = ("lexical", "dense")
@@ -48,12 +48,19 @@ _NEARLY_IN_DIALOGUE: Final = 0.8
 
 def put_latest_first(question: str, hits: Sequence[Hit]) -> list[Hit]:
     """Return the hits with the latest of the best ones first, where the question asks for the latest state."""
-    if len(hits) < 2 or _CURRENT.search(question) is None:
+    if len(hits) < 2 or not _asks_for_latest(question):
         return list(hits)
     close = [hit for hit in hits[:_BEST] if _says_as_much(hit, hits[0])]
     latest = sorted(close, key=lambda hit: (hit.memory.valid_from, hit.id), reverse=True)
     rest = [hit for hit in hits if hit not in close]
     return _with_falling_scores([*latest, *rest])
+
+
+def _asks_for_latest(question: str) -> bool:
+    """Return whether a question asks for what is so now: with such a word, or for a count of the asker's own."""
+    if _CURRENT.search(question):
+        return True
+    return _COUNT.search(question) is not None and _SPAN.search(question) is None
 
 
 def _with_falling_scores(hits: Sequence[Hit]) -> list[Hit]:
