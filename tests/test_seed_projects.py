@@ -662,7 +662,7 @@ class TestManager:
     def test_faiss_settings_of_mem0_are_taken(self, tmp_path: Path) -> None:
         settings: dict[str, Any] = {
             "collection_name": "notes", "path": str(tmp_path / "faiss"), "distance_strategy": "cosine",
-            "normalize_L2": True, "embedding_model_dims": 1536,
+            "normalize_L2": True, "embedding_model_dims": 128,
         }  # fmt: skip
         (tmp_path / "faiss").mkdir()
         with PersistentMemory(

@@ -16,7 +16,6 @@ from memoranda.embedding.model import EmbeddingModel
 from memoranda.errors import InvalidInput, InvalidType
 from memoranda.index.base import VectorEngine
 from memoranda.llm.base import LLM
-from memoranda.settings import get_settings
 from memoranda.validation import check_integer, check_name
 
 ProviderConfig: TypeAlias = Mapping[str, Any] | object
@@ -97,9 +96,9 @@ def _given_dimension(config: VectorStoreConfig) -> int | None:
     return check_integer(value, _DIMENSION) if value is not None else None
 
 
-def check_dimension(wanted: int, embedder: Embedder | None) -> None:
-    """Refuse vectors of another size than the configuration says; None means the built-in model."""
-    identity = (embedder or EmbeddingModel(get_settings().memory.embedding_model)).identity
+def check_dimension(wanted: int, embedder: Embedder) -> None:
+    """Refuse vectors of another size than the configuration says."""
+    identity = embedder.identity
     if wanted != identity.dimension:
         raise InvalidInput(
             f"{_DIMENSION} is {wanted}, and the vectors of {identity} have {identity.dimension} numbers: name the "

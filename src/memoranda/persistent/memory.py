@@ -216,7 +216,7 @@ class PersistentMemory(Closing, PersistentMemoryBase):
     ) -> ManagerBackend:
         on_close: list[Callable[[], object]] = []
         opened = open_vector_store(store)
-        if opened.dimension is not None:
+        if opened.dimension is not None and embedder is not None:
             check_dimension(opened.dimension, embedder)
         if opened.db_url is not None:
             if db_url is not None or not on_disk:
