@@ -104,7 +104,8 @@ def take_every(step: int, questions: QuestionSet) -> QuestionSet:
     if step == 1:
         return questions
     asked = [each for each in questions.questions if each.gold][::step]
-    scopes = {each.scope: questions.scopes[each.scope] for each in asked}
+    named = {each.scope for each in asked}
+    scopes = {name: scope for name, scope in questions.scopes.items() if name in named}
     return replace(questions, scopes=scopes, questions=asked)
 
 

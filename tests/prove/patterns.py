@@ -40,13 +40,13 @@ _GENERIC: Final = (
 _CHARACTERS: Final = " \n\t\u3000aAz09_-'\".,:!/\\é年あ"
 _ENDS: Final = ("\0", "")
 _METHODS: Final = frozenset(("search", "match", "fullmatch", "finditer", "findall", "sub", "subn", "split", "scanner"))
-_MATCHED: Final = frozenset(("memoranda.remember.claim_patterns",))
+_MATCHED: Final = frozenset(("memoranda.remember.claims.patterns",))
 """Modules whose patterns are built by a function, and used with `match` only."""
 _READ_PIECES: Final = frozenset(
     f"memoranda.{name}"
     for name in (
-        "recall.query", "remember.claim_patterns", "remember.clauses", "remember.corrections", "remember.echoes", "remember.explicit",
-        "remember.lexicon", "remember.role_play", "remember.sentence_kinds", "remember.values", "text.wishes",
+        "recall.query", "remember.claims.corrections", "remember.claims.match", "remember.claims.patterns", "remember.claims.reports",
+        "remember.claims.values", "remember.echoes", "remember.frames", "remember.reading.clauses", "remember.reading.lexicon", "text.wishes",
     )
 )  # fmt: skip
 """Modules whose patterns read a sentence, a clause or the beginning of a text: 2,000 characters at most, for which n²

@@ -15,11 +15,11 @@ BUILT_FROM_NAMES = {
     "memoranda.integrations.pydantic_ai": "needs an extra",
     "memoranda.mcp.config_edit": "an escaped name of a setting",
     "memoranda.recall.query": "escaped names of speakers",
-    "memoranda.recall.shown_facts": "an escaped value",
-    "memoranda.remember.likeness": "a list of words",
-    "memoranda.remember.links": "an escaped name",
-    "memoranda.remember.llm_extraction": "escaped words of a quotation",
-    "memoranda.remember.poison_languages": "the words of a language",
+    "memoranda.recall.facts": "an escaped value",
+    "memoranda.remember.model.facts": "escaped words of a quotation",
+    "memoranda.remember.screening.signs": "the words of a language",
+    "memoranda.remember.updates.likeness": "a list of words",
+    "memoranda.remember.updates.links": "an escaped name",
     "memoranda.security.redaction": "compiled on first use from the tables that are checked",
 }
 """Modules with a call of `re` whose pattern is made where no input of this test comes to, and from what."""

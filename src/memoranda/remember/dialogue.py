@@ -27,7 +27,7 @@ _MAX_QUESTION: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class EarlierTurn:
     """A message of the conversation, as far as it bears on others."""
 
     speaker: tuple[str, str]
@@ -46,7 +46,7 @@ class DialogueContext:
     """The word runs of the system prompts."""
     question: str = ""
     """What the turn before asked: a single word can then be an answer."""
-    turns: tuple[Turn, ...] = ()
+    turns: tuple[EarlierTurn, ...] = ()
     """The turns before, the newest first."""
 
 
@@ -55,7 +55,9 @@ def read_before(store: Store, first: Utterance, scope: Scope) -> DialogueContext
     if first.message is None:
         return DialogueContext()
     last = store.read(lambda tx: read_last_messages(tx, scope, _TURNS), tenant=scope.tenant)
-    turns = tuple(Turn((each.role, each.speaker or each.role), each.content or "", each.said_at) for each in last)
+    turns = tuple(
+        EarlierTurn((each.role, each.speaker or each.role), each.content or "", each.said_at) for each in last
+    )
     turns = tuple(turn for turn in turns if _is_recent(turn, first))
     is_answer = len(first_words(first.text, _ANSWER_WORDS + 1)) <= _ANSWER_WORDS
     asked = turns and turns[0].speaker != _speaker_of(first)
@@ -68,12 +70,12 @@ def follow_dialogue(
     """Yield each utterance, with what the turns before make of it, and the context in which it was said."""
     for utterance in utterances:
         yield (_place(utterance, context.turns) if utterance.message else utterance), context
-        turn = Turn(_speaker_of(utterance), utterance.text, utterance.said_at)
+        turn = EarlierTurn(_speaker_of(utterance), utterance.text, utterance.said_at)
         turns = (turn, *context.turns)[:_TURNS] if utterance.message else context.turns
         context = replace(context, question=_question_in(utterance.text), turns=turns)
 
 
-def _place(utterance: Utterance, before: Iterable[Turn]) -> Utterance:
+def _place(utterance: Utterance, before: Iterable[EarlierTurn]) -> Utterance:
     """Return an utterance with what the turns before make of it, and whether it may take back the one before."""
     turns, speaker = [turn for turn in before if _is_recent(turn, utterance)], _speaker_of(utterance)
     own = [turn.text for turn in turns if turn.speaker == speaker]
@@ -86,7 +88,7 @@ def _place(utterance: Utterance, before: Iterable[Turn]) -> Utterance:
     return replace(utterance, presented=find_frame(own, asked), points_back=undoes)
 
 
-def _is_recent(turn: Turn, utterance: Utterance) -> bool:
+def _is_recent(turn: EarlierTurn, utterance: Utterance) -> bool:
     return timedelta(0) <= utterance.said_at - turn.said_at <= _ONE_TALK
 
 

@@ -71,7 +71,7 @@ _LASTS: Final = re.compile(
 )
 """Says that a frame goes on for more than one message: "each of my messages", "two parts", "you are the doctor"."""
 _ENDS: Final = re.compile(
-    rf"(?:^|[.!?,\n])\W*(?:(?:ok|okay|so|and|but|now|please|let['’]?s|let us|time to|you can|we can|i want to|that was \w+)\b\W*)*"
+    rf"(?:^|[.!?,\n])\W{{0,9}}(?:(?:ok|okay|so|and|but|now|please|let['’]?s|let us|time to|you can|we can|i want to|that was \w+)\b\W{{0,9}}){{0,6}}"
     rf"(?:(?:end|ending|stop|quit|exit|enough|pause|no more|done with|out of)(?: (?:of|with|out|the|this|our|that|all))*"
     rf" (?:[\w-]+ )?(?:{_TEXT}|{_FICTION}|correct\w+|playing)\b|(?:the |our |this )?(?:[\w-]+ )?(?:{_TEXT}|{_FICTION})(?: is|['’]s)? (?:over|done|finished|ended)\b"
     r"|back to (?:reality|real life|normal|the real world|being (?:me|myself))\b|(?:the end|end scene|for real now|in real life now)\b)",

@@ -149,7 +149,7 @@ class LifecycleContract:
     def test_edit_keeps_archived_and_pinned(self, pair: StorePair, samples: Samples) -> None:
         (memory,) = _add(pair, samples, 1)
         pair.apply([Archive(ADA, (memory.id,), samples.moment()), Pin(ADA, (memory.id,))])
-        pair.apply([Edit(memory.id, 1, samples.new_memory(ADA))])
+        pair.apply([Edit(memory.id, 3, samples.new_memory(ADA))])
         pair.compare_memories([ADA])
         found = pair.store.get(ADA, [pair.store_id(memory.id)])[0]
         assert found is not None

@@ -212,18 +212,19 @@ def test_vectors_of_another_model_are_a_problem_of_health_that_says_what_to_do(t
 
 
 def test_write_that_the_disk_refuses_is_a_problem_until_one_succeeds(
-    manager: MemoryManager, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(_: object) -> None:
         raise sqlite3.OperationalError("database or disk is full")
 
-    manager.add_memory("one")
-    assert manager.health().status == "ok"
-    with monkeypatch.context() as disk:
-        disk.setattr("memoranda.storage.sqlite.connections.commit", fail)
-        with pytest.raises(Unavailable):
-            manager.add_memory("two")
-    health = manager.health()
-    assert (health.status, "the disk is full" in health.problems[0]) == ("degraded", True)
-    manager.add_memory("three")
-    assert manager.health().status == "ok"
+    with MemoryManager(f"sqlite:///{tmp_path}/m.db", embedder=HashEmbedder(64)) as manager:
+        manager.add_memory("one")
+        assert manager.health().status == "ok"
+        with monkeypatch.context() as disk:
+            disk.setattr("memoranda.storage.sqlite.connections.commit", fail)
+            with pytest.raises(Unavailable):
+                manager.add_memory("two")
+        health = manager.health()
+        assert (health.status, "the disk is full" in health.problems[0]) == ("degraded", True)
+        manager.add_memory("three")
+        assert manager.health().status == "ok"

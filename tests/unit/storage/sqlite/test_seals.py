@@ -16,9 +16,9 @@ def file(tmp_path: Path) -> Path:
     with _open(path) as memory:
         memory.remember([Message("user", "I live in Malmo.", name="Ana")], user="ana")
         moved = memory.remember([Message("user", "I moved to Lund.", name="Ana")], user="ana")
-        other = memory.add_memory("The boiler is serviced in May.", user="ana", importance=1)
+        other = memory.add_memory("The boiler service is set for Monday.", user="ana", importance=1)
         memory.add_memory_association(other.id, moved[0].memory.id, "beside", 0.5, user="ana")  # type: ignore[union-attr]
-        memory.update(other.id, "The boiler is serviced in June.", user="ana")
+        memory.update(other.id, "The boiler service is set for Tuesday.", user="ana")
         memory.recall("Where does Ana live?", user="ana")
         gone = memory.add_memory("The spare key is under the mat.", user="ana")
         memory.forget(gone.id, user="ana")
