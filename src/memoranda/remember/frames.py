@@ -77,6 +77,7 @@ _ENDS: Final = re.compile(
     r"|back to (?:reality|real life|normal|the real world|being (?:me|myself))\b|(?:the end|end scene|for real now|in real life now)\b)",
     re.I,
 )
+_THANKS: Final = re.compile(r"\W*(?:many )?(?:thanks|thank you|thx)\b(?!.*\?)", re.I)
 _LONG_AGO: Final = re.compile(r"\b(?:(?:19|20)\d\d|(?:twen|thir|for|fif|six|seven|eigh|nine)ties)\b", re.I)
 """A year or a decade: what follows in the story may have happened then."""
 _RECENT: Final = re.compile(
@@ -228,9 +229,10 @@ def _asks_for(text: str, *, answers: bool) -> Presented | None:
     `answers` says that it may be the answer to a question, which need not be a sentence: "On Main Street."
     """
     for sentence in (each[-_LONGEST:] for each in split_sentences(text)[-_LAST:]):
-        if is_small_talk(sentence) or not has_content(_ADDRESSED.sub("", sentence), ()):
+        if is_small_talk(sentence) or _THANKS.match(sentence) or not has_content(_ADDRESSED.sub("", sentence), ()):
             continue
-        if _WORDS.search(sentence):
+        states = is_statement(sentence) and _TO_LISTENER.search(sentence) is None
+        if _WORDS.search(sentence) and not states:  # "I've told nobody" asks for nothing
             return "text"
         if _is_question(sentence):
             if _OF_NEWS.fullmatch(sentence.strip()) is None or _NOT_NOW.search(sentence):

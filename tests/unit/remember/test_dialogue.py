@@ -74,6 +74,20 @@ def test_play_of_another_session_leaves_a_change_as_it_is(manager: MemoryManager
     assert talk(manager, "I moved to Ghent.", session="other")["city"] == "Ghent"
 
 
+@pytest.mark.parametrize(
+    ("said", "frame"),
+    [
+        ("Thanks for telling me. Anything else?", None),
+        ("I have told my sister.", None),
+        ("That's great news!", None),
+        ("Tell me a sentence about trains.", "text"),
+        ("What did you write in the letter?", "text"),
+    ],
+)
+def test_what_others_say_frames_the_next_words_only_where_it_asks(said: str, frame: str | None) -> None:
+    assert find_frame((), said) == frame
+
+
 @pytest.mark.parametrize("keep_all", [False, True])
 def test_play_within_one_call_changes_nothing(manager: MemoryManager, keep_all: bool) -> None:
     texts = ("I live in Turin.", "You are the host and I'm the guest.", "I moved to Bergen.")
