@@ -77,7 +77,7 @@ _ENDS: Final = re.compile(
     r"|back to (?:reality|real life|normal|the real world|being (?:me|myself))\b|(?:the end|end scene|for real now|in real life now)\b)",
     re.I,
 )
-_THANKS: Final = re.compile(r"\W*(?:many )?(?:thanks|thank you|thx)\b(?!.*\?)", re.I)
+_THANKS: Final = re.compile(r"\W{0,9}(?:many )?(?:thanks|thank you|thx)\b(?![^?]*\?)", re.I)
 _LONG_AGO: Final = re.compile(r"\b(?:(?:19|20)\d\d|(?:twen|thir|for|fif|six|seven|eigh|nine)ties)\b", re.I)
 """A year or a decade: what follows in the story may have happened then."""
 _RECENT: Final = re.compile(
