@@ -21,10 +21,18 @@ _PAST: Final = re.compile(
     re.I,
 )
 
+# "Do I run more than before?" asks how it is now; how it was is what that is compared with.
+_COMPARED: Final = re.compile(r"\bthan\b(?P<with>.*)", re.I | re.S)
+
 
 def asks_for_the_present(question: str) -> bool:
     """Return whether a question does not ask for what was."""
-    return _PAST.search(question) is None
+    return _PAST.search(_COMPARED.sub("", question)) is None
+
+
+def _compares_with_the_past(question: str) -> bool:
+    compared = _COMPARED.search(question)
+    return compared is not None and _PAST.search(compared["with"]) is not None and asks_for_the_present(question)
 
 
 _CURRENT: Final = re.compile(
@@ -57,8 +65,8 @@ def put_latest_first(question: str, hits: Sequence[Hit]) -> list[Hit]:
 
 
 def _asks_for_latest(question: str) -> bool:
-    """Return whether a question asks for what is so now: with such a word, or for a count of the asker's own."""
-    if _CURRENT.search(question):
+    """Return whether a question asks for how it is now: in words, beside how it was, or for the asker's own count."""
+    if _CURRENT.search(question) or _compares_with_the_past(question):
         return True
     return _COUNT.search(question) is not None and _SPAN.search(question) is None
 

@@ -444,9 +444,11 @@ class RecallPipeline:
 
         Then cut the hits to the limit: the first hit is the same, however many are asked for.
         """
-        ordered = put_latest_first(query.text, hits) if query.as_of is None and not parsed.windows else hits
+        # "In the last three months" reaches the present; "last month" is over.
+        of_the_past = any(window.end <= query.now for window in parsed.windows)
+        ordered = put_latest_first(query.text, hits) if query.as_of is None and not of_the_past else hits
         found, weak = attach_later(self._store, query.scope, ordered, query.now, query.known_at, query.as_of)
-        asks_for_last = query.as_of is not None or (not parsed.windows and asks_for_the_present(query.text))
+        asks_for_last = query.as_of is not None or (not of_the_past and asks_for_the_present(query.text))
         if not asks_for_last or not any(hit.later for hit in found):
             return tuple(found[: query.limit])
 

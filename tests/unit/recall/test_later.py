@@ -163,6 +163,9 @@ def test_newer_memory_that_no_hit_holds_is_made_a_hit(manager: MemoryManager) ->
         ("How much is our rent?", "new"),
         ("How many days must I work?", "new"),
         ("How many bikes did I sell?", "new"),
+        ("Do I ride more often than I did before?", "new"),
+        ("Did I ride more often than before?", "old"),
+        ("Is Ben taller than Ana?", "old"),
         ("How many days passed between my first ride and the race?", "old"),
         ("How long ago did I sell my bike?", "old"),
         ("How many bikes does Ana own?", "old"),
@@ -185,3 +188,19 @@ def test_scores_never_rise_from_one_hit_to_the_next(manager: MemoryManager) -> N
     ordered = put_latest_first("How many bikes do I own now?", hits)
     assert [hit.id for hit in ordered] == [memory.id for memory in reversed(told)]
     assert [hit.score for hit in ordered] == [0.9, 0.9, 0.9]
+
+
+@pytest.mark.parametrize(
+    ("question", "first"),
+    [
+        ("How many films did I watch in the last 3 months?", "I watched five films in the last 3 months."),
+        ("How many films did I watch on 4 March?", "I watched four films in the last 3 months."),
+    ],
+)
+def test_period_that_reaches_the_present_is_asked_about_as_of_now(
+    manager: MemoryManager, question: str, first: str
+) -> None:
+    say(manager, "I watched four films in the last 3 months.", 0)
+    say(manager, "I watched five films in the last 3 months.", 20)
+    hits = manager.recall(question, user="ana", now=SAID + timedelta(days=40))
+    assert hits[0].content == first
