@@ -36,7 +36,7 @@ _BEFORE: Final = re.compile(
 _AFTER_CHARS: Final = "\"'”“»`|*,; \t\n\r\f\v\xa0"
 # A note that `context` adds may quote a text with brackets of its own, and may have been cut.
 _AFTER: Final = re.compile(
-    r"(?:\[#\d+[^\]\n]*\]?|\((?:no longer true|later said on \d{4}-\d\d|disputed by )[^\n]*"
+    r"(?:\[#\d+[^\]\n]*\]?|\((?:no longer true|(?:later )?said on \d{4}-\d\d|disputed by )[^\n]*"
     r"|\((?:[^()\n]{0,80}, )?\d{4}-\d\d-\d\d\))\Z"
 )
 _LEAD_IN: Final = re.compile(r"^[^\n:]{1,60}:\s+(?P<bullet>[-*•–]\s+)?(?=\S)")
@@ -107,10 +107,11 @@ class EchoIndex:
         if self._repeats_known(part, utterance):
             return True
         lead = _LEAD_IN.match(part)  # "From my notes: - Ana: I live in Porto [#1]"
-        if lead is None or not (lead["bullet"] or utterance.role != "user" or _QUOTING.search(lead[0])):
+        quotes = lead is not None and (_QUOTING.search(lead[0]) is not None or _ID.search(part) is not None)
+        if lead is None or not (lead["bullet"] or utterance.role != "user" or quotes):
             return False
         rest = part[lead.start("bullet") if lead["bullet"] else lead.end() :]
-        return self._repeats_known(f'"{rest}"' if _QUOTING.search(lead[0]) else rest, utterance)
+        return self._repeats_known(f'"{rest}"' if quotes else rest, utterance)
 
     def _repeats_known(self, part: str, utterance: Utterance) -> bool:
         core, is_cut = strip_decoration(part)
@@ -136,7 +137,7 @@ class EchoIndex:
     ) -> bool:
         for said in (words, _without_speaker(words, known)):
             if _same(said, known.words, utterance.role):
-                if decorated or utterance.role != "user" or "\n" in utterance.text.strip():
+                if decorated or said is not words or utterance.role != "user" or "\n" in utterance.text.strip():
                     return True
                 # A person's own words again are a duplicate, and reported as one.
                 return utterance.message is None and known.from_message

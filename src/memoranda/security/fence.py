@@ -172,9 +172,9 @@ WISHES_HEADING: Final = "## How the user wants to be answered: their own standin
 """Begins the lines of `context` with what the user asked for once and for all."""
 # A line that only `context` writes: "- ann, city: Ghent (since 2026-11-16) [#2]".
 _FACT_LINE: Final = re.compile(
-    rf"^[ \t]*{FACTS_HEADING} [\d-]+[ \t]*$"
+    rf"^[ \t]*(?:{FACTS_HEADING} [\d-]+|{WISHES_HEADING})[ \t]*$"
     r"|^(?:[^\n:]{0,60}\b(?:remember|recall|know|notes?|memor(?:y|ies))\b[^\n:]{0,40}:[ \t]*\n)?"
-    r"(?:[^\n:]{1,60}:[ \t]{1,4}(?=[-*•]))?[-*•\d.)\"' \t]{0,8}"
+    r"(?:[^\n:]{1,60}:[ \t]{1,4})?[-*•\d.)\"' \t]{0,8}"
     r"[^\n:]{1,120}, [^\n:]{1,80}: [^\n]{1,100} \(since \d{4}-\d\d-\d\d(?:; disputed)?\)[\"']?(?: \[#\d+\])?[ \t]*$",
     re.M | re.I,
 )
@@ -216,7 +216,7 @@ def _one_line_contexts(text: str) -> Iterator[tuple[int, int]]:
 def find_recalled_spans(text: str) -> list[tuple[int, int]]:
     """Return the start and end of each part that `context` wrote: what is inside a fence, and lines of its own."""
     lines: list[tuple[int, int]] = []
-    if "(since " in text.lower() or FACTS_HEADING in text:
+    if "(since " in text.lower() or FACTS_HEADING in text or WISHES_HEADING in text:
         lines = [match.span() for match in _FACT_LINE.finditer(text)]
     if "[#" in text:
         lines = sorted({*lines, *_one_line_contexts(text)})

@@ -12,6 +12,7 @@ import pytest
 
 from memoranda import MemoryManager
 from memoranda.remember.echoes import strip_decoration
+from memoranda.security.fence import WISHES_HEADING
 
 FIRST = "My dog Rex is allergic to chicken and loves the beach at Ostend."
 SECOND = "I work as a nurse in the children's hospital in Ghent."
@@ -67,6 +68,11 @@ def returned(manager: MemoryManager) -> dict[str, tuple[str, str]]:
         "as one paragraph": ("assistant", " ".join(lines[2:-1])),
         "without the start of its heading": ("assistant", "\n".join(["unday)", *entries])),
         "the heading of a day": ("user", "## 2026-01-12 (Monday)"),
+        "the heading of wishes": ("user", WISHES_HEADING),
+        "as a wish": ("user", f"- {FIRST} (said on 2026-01-12) [#1]"),
+        "under its speaker": ("user", f"user: {FIRST}"),
+        "with its id, after any words": ("user", f"As noted: {entries[-1][2:]}"),
+        "as a fact, after any words": ("user", "As noted: ann, city: Ghent (since 2026-01-12) [#4]"),
         "after words that quote": ("assistant", "\n".join(["Here is what I remember about you:", *entries])),
         "inside an answer": ("assistant", f"{FIRST.replace('My', 'Your')}"),
     }
