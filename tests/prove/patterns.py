@@ -45,8 +45,10 @@ _MATCHED: Final = frozenset(("memoranda.remember.claims.patterns",))
 _READ_PIECES: Final = frozenset(
     f"memoranda.{name}"
     for name in (
-        "recall.query", "remember.claims.corrections", "remember.claims.match", "remember.claims.patterns", "remember.claims.reports",
-        "remember.claims.values", "remember.echoes", "remember.frames", "remember.reading.clauses", "remember.reading.lexicon", "text.wishes",
+        "recall.query", "remember.claims.corrections", "remember.claims.match", "remember.claims.patterns", "remember.claims.remarks",
+        "remember.claims.reports",
+        "remember.claims.values", "remember.echoes", "remember.frames", "remember.reading.clauses", "remember.reading.lexicon",
+        "remember.reading.statements", "text.wishes",
     )
 )  # fmt: skip
 """Modules whose patterns read a sentence, a clause or the beginning of a text: 2,000 characters at most, for which n²

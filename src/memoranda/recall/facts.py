@@ -23,6 +23,7 @@ from memoranda.storage.base import Store
 from memoranda.storage.claim_resolution import made_by
 from memoranda.storage.claims import (
     ANY_ATTRIBUTE,
+    TAKE_BACK,
     THAT_PERSON,
     Claim,
     StoredClaim,
@@ -335,7 +336,7 @@ def _resolve(stored: Sequence[StoredClaim]) -> list[_Known]:
     return [
         _Known(claim, each.memory, start or claim.valid_from, claim.valid_to if ending is None else ending.at)
         for each, claim, start, ending in zip(stored, claims, found.starts, found.endings, strict=True)
-        if claim.operation not in ("retract", "doubt")
+        if claim.operation not in TAKE_BACK
     ]
 
 

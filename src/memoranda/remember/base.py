@@ -17,6 +17,8 @@ EntityKind: TypeAlias = Literal[
 ]
 Presented: TypeAlias = Literal["text", "doubt"]
 """Why words may not be their speaker's own: those before present them as a text or a line of a play, or may do so."""
+PointsBack: TypeAlias = Literal["doubt", "remark"]
+"""How words may bear on the change that their speaker told before: "jk" may take it back, "Too expensive." hardly."""
 Rule: TypeAlias = Literal["empty", "system", "echo", "secret", "greeting", "fragment", "duplicate", "evidence"]
 
 
@@ -41,8 +43,8 @@ class Utterance:
     """Whom "the user" means: the name of the user whose memory it is."""
     presented: Presented | None = None
     """Whether the turns before make it something else than news of the speaker's own."""
-    points_back: bool = False
-    """Whether it may take back the change that its speaker told just before: "jk", "…in The Sims"."""
+    points_back: PointsBack | None = None
+    """How it may bear on the change that its speaker told just before."""
     echoes: tuple[Span, ...] = ()
     """The parts that only repeat what is known: recalled text that came back without its marks."""
 

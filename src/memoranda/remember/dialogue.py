@@ -8,7 +8,8 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from memoranda.remember.base import Utterance
-from memoranda.remember.frames import find_frame, points_back
+from memoranda.remember.claims.remarks import points_back
+from memoranda.remember.frames import find_frame, may_be_anothers
 from memoranda.remember.reading.lexicon import CHANGE
 from memoranda.storage.base import Store
 from memoranda.storage.message_log import read_last_messages
@@ -80,12 +81,12 @@ def _place(utterance: Utterance, before: Iterable[EarlierTurn]) -> Utterance:
     turns, speaker = [turn for turn in before if _is_recent(turn, utterance)], _speaker_of(utterance)
     own = [turn.text for turn in turns if turn.speaker == speaker]
     asked = turns[0].text if turns and turns[0].speaker != speaker else ""
-    undoes = (
-        bool(own)
-        and CHANGE.search(own[0][:_LONGEST_REPORT]) is not None
-        and points_back(utterance.text, answers=asked.rstrip().endswith("?"))
-    )
-    return replace(utterance, presented=find_frame(own, asked), points_back=undoes)
+    changed = bool(own) and CHANGE.search(own[0][:_LONGEST_REPORT]) is not None
+    back = points_back(utterance.text, answers=asked.rstrip().endswith("?")) if changed else None
+    frame = find_frame(own, asked)
+    if frame is None and own and may_be_anothers(utterance.text, own[0]):
+        frame = "doubt"
+    return replace(utterance, presented=frame, points_back=back)
 
 
 def _is_recent(turn: EarlierTurn, utterance: Utterance) -> bool:

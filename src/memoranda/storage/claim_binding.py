@@ -13,6 +13,7 @@ from memoranda.storage.changes import StoredMessage
 from memoranda.storage.claims import (
     ANY_ATTRIBUTE,
     CLAIMS,
+    TAKE_BACK,
     THAT_PERSON,
     Claim,
     StoredClaim,
@@ -90,9 +91,10 @@ def _find_meant(tx: Transaction, memory: Memory, claim: Claim, related: Sequence
 
     "Correction: 1985" and "scratch that" are about what the speaker said just before, whatever else is known.
     """
-    if claim.operation in ("retract", "doubt", "correct") and claim.replaces is None:
+    takes_back = claim.operation in TAKE_BACK
+    if (takes_back or claim.operation == "correct") and claim.replaces is None:
         found = find_said_before(tx, memory, claim)
-    elif claim.operation in ("retract", "doubt"):
+    elif takes_back:
         found = latest_ids(tx, owner_of(memory), _LATEST)
     else:
         found = list(related)
@@ -142,7 +144,7 @@ def _is_bound(claim: Claim) -> bool:
 
 def _bind(claim: Claim, known: Sequence[StoredClaim]) -> list[Claim]:
     """Return the claim in the slot of the stored claim that it is about; as it is, when there is none."""
-    if claim.operation in ("retract", "doubt"):
+    if claim.operation in TAKE_BACK:
         return _bind_retraction(claim, known)
     if claim.attribute != ANY_ATTRIBUTE:
         return [_bind_noun(claim, known)]
@@ -173,15 +175,17 @@ def _bind_retraction(claim: Claim, known: Sequence[StoredClaim]) -> list[Claim]:
     """Return one retraction for each claim of the memory that the speaker made last, if that was not long ago."""
     own = [stored for stored in known if stored.as_made().said_at <= claim.said_at and _is_about(stored, claim.subject)]
     if claim.replaces is not None:
-        own = [stored for stored in own if _may_have_replaced(stored.as_made(), claim.replaces, known)]
+        named = [stored for stored in own if _may_have_replaced(stored.as_made(), claim.replaces, known)]
+        if not named and claim.operation == "doubt" and _is_unknown(claim.replaces, own):
+            claim = replace(claim, operation="remark")  # "the VW" may be the Golf that was sold
+        else:
+            own = named
     if not own:
         return [claim]
     last = max(own, key=lambda stored: (stored.as_made().said_at, stored.memory.id)).memory.id
     made = [stored.as_made() for stored in own if stored.memory.id == last]
-    # A doubt fits only a change: "No wait, I didn't" does not take back "I like jazz".
-    unfit = ("retract", "doubt", "state", "event") if claim.operation == "doubt" else ("retract", "doubt")
     recent = [
-        each for each in made if claim.said_at - each.said_at <= _TAKEN_BACK_WITHIN and each.operation not in unfit
+        each for each in made if claim.said_at - each.said_at <= _TAKEN_BACK_WITHIN and _may_be_taken_back(each, claim)
     ]
     return [
         replace(
@@ -191,12 +195,28 @@ def _bind_retraction(claim: Claim, known: Sequence[StoredClaim]) -> list[Claim]:
     ] or [claim]
 
 
+def _is_unknown(named: str, known: Sequence[StoredClaim]) -> bool:
+    """Return whether words name a thing that nobody spoke of so far: not "Ghent", which can only be a home."""
+    return named[:1].islower() and not any(names_value(stored.as_made().value, named) for stored in known)
+
+
+def _may_be_taken_back(said: Claim, claim: Claim) -> bool:
+    """Return whether words fit a claim: "No, I didn't" does not take back "I like jazz", which replaces nothing."""
+    if said.operation in TAKE_BACK:
+        return False
+    return claim.operation == "retract" or said.operation not in ("state", "event") or said.single
+
+
 def _may_have_replaced(change: Claim, named: str, known: Sequence[StoredClaim]) -> bool:
     """Return whether a change is one of what words name that take it back: "I'm still in Oslo" is about the city."""
+    if change.holds and names_value(change.value, named):
+        return False  # it is what is said to be so still
     slot = fold(change.subject), change.attribute
     values = [made.value for stored in known if (fold((made := stored.as_made()).subject), made.attribute) == slot]
     if any(names_value(value, named) for value in values):
         return True
+    if change.attribute.rpartition(" ")[2] == fold(named).rpartition(" ")[2]:
+        return True  # "I'm keeping my old name"
     return change.attribute == ("city" if looks_like_place(named) else "employer") and named[:1].isupper()
 
 

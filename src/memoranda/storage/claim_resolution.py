@@ -29,6 +29,7 @@ from memoranda.storage.claims import (
     DISPUTED,
     ENDED_BY,
     FOLLOWED,
+    TAKE_BACK,
     TAKEN_BACK,
     Claim,
     StoredClaim,
@@ -105,7 +106,7 @@ def resolve_new(tx: Transaction, outcome: Outcome, new: NewMemory) -> Outcome:
 
 def _needs_replay(claim: Claim, others: Sequence[StoredClaim]) -> bool:
     """Return whether a claim is not simply the latest of its slot: it tells of an earlier time, or takes one back."""
-    if claim.operation in ("retract", "doubt", "correct"):
+    if claim.operation in TAKE_BACK or claim.operation == "correct":
         return True
     return any(told_at(other.as_made()) > told_at(claim) for other in others)
 
@@ -149,7 +150,7 @@ def link_other_agents(tx: Transaction, memory: Memory) -> None:
 
     Nothing ends: an agent that was not told of a change still recalls what it was told.
     """
-    made = [made_by(memory, claim) for claim in claims_in(memory.notes) if claim.operation != "retract"]
+    made = [made_by(memory, claim) for claim in claims_in(memory.notes) if claim.operation not in TAKE_BACK]
     slots = slots_of_other_agents(tx, owner_of(memory), claims_of(memory))
     for other in claims_in_slots(tx, slots) if made else ():
         if claims_of(other.memory)[other.position]["valid_to"] is not None:

@@ -73,9 +73,12 @@ FOLLOWED: Final = "followed"
 """The key in a memory's notes that says that a later memory says something about the same thing."""
 DISPUTED: Final = "disputed"
 """The key in a memory's notes that says that a source of another trust contradicts it, or it contradicts one."""
-Operation: TypeAlias = Literal["state", "update", "end", "correct", "event", "retract", "doubt"]
+Operation: TypeAlias = Literal["state", "update", "end", "correct", "event", "retract", "doubt", "remark"]
 """What a sentence does: "I live in Berlin", "I moved to Ghent", "I no longer live in Berlin", "I meant Ghent", "I moved
-to Ghent ten years ago", "Scratch that", and "…in The Sims" after a change, which then hides nothing."""
+to Ghent ten years ago", "Scratch that"; after a change, "…in The Sims", and a remark, "Too expensive.", which may mean
+anything: the change hides nothing then, and after a remark it is still what was said last."""
+TAKE_BACK: Final = frozenset(("retract", "doubt", "remark"))
+"""The operations of words about what their speaker said just before."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,11 +20,10 @@ from datetime import datetime
 from difflib import SequenceMatcher
 from typing import Final, Literal, TypeAlias
 
-from memoranda.storage.claims import ANY_ATTRIBUTE, MAX_FOLLOWED, Claim, fold, value_shape
+from memoranda.storage.claims import ANY_ATTRIBUTE, MAX_FOLLOWED, TAKE_BACK, Claim, fold, value_shape
 from memoranda.text.places import is_place, place_level
 from memoranda.types import trust_rank
 
-_TAKE_BACK: Final = ("retract", "doubt")
 Relation: TypeAlias = Literal["none", "repeat", "end", "follow", "contradict"]
 _WORD: Final = re.compile(r"[^\W_]+")
 _ARTICLES: Final = frozenset(("the", "a", "an", "my", "our", "his", "her", "their"))
@@ -89,20 +88,23 @@ def replay(made: Sequence[MadeClaim]) -> Resolution:
     result = Resolution([None] * len(made), [None] * len(made))
     order = sorted(range(len(made)), key=lambda n: (told_at(made[n].claim), made[n].memory, n))
     held = _HeldClaims(made)
-    doubted = set[int]()
+    doubted, remarked = set[int](), set[int]()
     for position, by in _find_taken_back(made, order):
+        if by.claim.operation == "remark":
+            remarked.add(position)
+            continue
         how: Literal["retract", "doubt"] = "doubt" if by.claim.operation == "doubt" else "retract"
         result.endings[position] = Ending(made[position].claim.valid_from, by.memory, how)
         if how == "doubt":
             doubted.add(position)
     for position in order:
         newer = made[position]
-        if newer.claim.operation in _TAKE_BACK or (result.endings[position] is not None and position not in doubted):
+        if newer.claim.operation in TAKE_BACK or (result.endings[position] is not None and position not in doubted):
             continue
         follows = result.marks if position in doubted else result.follows
         for older in held.comparable(position):
             relation = relate_made(made[older], newer)
-            if relation == "end" and position not in doubted:
+            if relation == "end" and position not in doubted | remarked:
                 _end(result, made, older, position)
                 held.remove(older)
                 for restored in _find_restored(result, made, older, position):
@@ -149,7 +151,7 @@ def _find_taken_back(made: Sequence[MadeClaim], order: Sequence[int]) -> Iterato
     """Yield the claims that their speaker took back, each time the last one with that value, and by which claim."""
     for position in order:
         back = made[position]
-        if back.claim.operation not in _TAKE_BACK:
+        if back.claim.operation not in TAKE_BACK:
             continue
         taken = [n for n in order if _takes_back(back, made[n])]
         if taken:
@@ -159,7 +161,7 @@ def _find_taken_back(made: Sequence[MadeClaim], order: Sequence[int]) -> Iterato
 def _takes_back(back: MadeClaim, other: MadeClaim) -> bool:
     said = other.claim
     return (
-        said.operation not in _TAKE_BACK
+        said.operation not in TAKE_BACK
         and back.memory != other.memory
         and _may_end(other, back)
         and _lasts_as_long(other, back)

@@ -17,6 +17,7 @@ from memoranda.dates.find import Mention
 from memoranda.remember.base import Utterance
 from memoranda.remember.claims.match import claims_in_clause, first_person, is_person, same_shape
 from memoranda.remember.claims.patterns import ABOUT_PEOPLE, PREVIOUS
+from memoranda.remember.claims.remarks import is_undone
 from memoranda.remember.claims.reports import is_plain_report
 from memoranda.remember.claims.values import (
     is_redacted,
@@ -27,7 +28,7 @@ from memoranda.remember.claims.values import (
 from memoranda.remember.reading.clauses import Clause, find_clauses
 from memoranda.remember.reading.entities import NOT_NAMES
 from memoranda.remember.reading.foreign_text import blank_foreign
-from memoranda.remember.reading.lexicon import CHILDREN, PARTNERS, RELATIVES
+from memoranda.remember.reading.lexicon import CHANGE, CHILDREN, PARTNERS, RELATIVES
 from memoranda.storage.claims import ANY_ATTRIBUTE, THAT_PERSON, Claim, fold
 from memoranda.storage.supersession import names_value, relate
 from memoranda.text.places import is_place
@@ -132,11 +133,13 @@ def _find_relatives(utterance: Utterance, claims: Sequence[Claim]) -> Iterator[C
 def _limit(claim: Claim, claims: Sequence[Claim], utterance: Utterance, events: Sequence[Mention]) -> Claim:
     """Return a change that the message says something beside as a statement, which hides nothing."""
     is_bare = claim.operation == "correct" and claim.attribute == ANY_ATTRIBUTE  # it can only be about the words before
-    if utterance.presented == "doubt" and not is_bare:
+    offset = utterance.span[0]
+    changed = CHANGE.search(utterance.text, claim.span[0] - offset, claim.span[1] - offset) is not None
+    undone = changed and is_undone(utterance.text[claim.span[1] - offset :])
+    if (utterance.presented == "doubt" or undone) and not is_bare:
         claim = replace(claim, doubted=True)
     if claim.operation in ("state", "event"):
         return claim
-    offset = utterance.span[0]
     times = (event.span for event in events if event.kind != "until")  # "until May" takes from a change
     beside = (each.span for each in claims if _is_understood(each) or _same_sentence(claim, each, utterance))
     spans = [*beside, *times]
@@ -302,10 +305,11 @@ TAKEN_BACK: Final = re.compile(
 # "Just kidding about the film" takes back nothing about the speaker.
 _GOES_ON: Final = re.compile(r"\s+(?:about|on|regarding|with|for|of|in|at)\b", re.I)
 _ABOUT_SELF: Final = re.compile(r"\b(?:i|i['’]\w+|we|we['’]\w+|my|our|it|it['’]s|there)\b", re.I)
-# "Never mind, I'm keeping the car": what it names says which change is taken back.
+# "Never mind, I'm keeping the car", "the Golf is still here": what it names says which change is taken back.
 _STILL_SO: Final = re.compile(
-    r"\b(?:still|stay|staying|keep|keeping|stick|sticking)\b(?: (?:live|living|work|working|in|at|with|to|on))*"
-    r" (?P<named>(?-i:[A-Z])[\w'’-]*(?: (?-i:[A-Z])[\w'’-]*)*|(?:the|my|our) [^.,!?;\n]+)",
+    r"^\W{0,9}(?:the|my|our) (?P<kept>(?:[\w'’-]+ ){1,3}?)(?:is|are) still\b"
+    r"|\b(?:still|stay|staying|keep|keeping|stick|sticking)\b(?: (?!(?:the|my|our)\b)(?-i:[a-z]+)){0,3}?"
+    r" (?P<named>(?-i:[A-Z])[\w'’-]*(?: (?-i:[A-Z])[\w'’-]*)*|(?:the|my|our) (?!own\b)[^.,!?;\n]+?(?=[.,!?;\n]|$| (?:after all|in the end|anyway|though|instead)\b))",
     re.I,
 )
 
@@ -325,7 +329,7 @@ def _take_back(claims: list[Claim], utterance: Utterance | None) -> Iterator[Cla
     if found is None:
         yield from claims
         if utterance.points_back and all(claim.operation in ("state", "event") for claim in claims):
-            yield replace(_retraction(utterance, (0, len(text))), operation="doubt")
+            yield replace(_retraction(utterance, (0, len(text))), operation=utterance.points_back)
         return
     start, end = utterance.span[0] + found.start(), utterance.span[0] + found.end()
     if not _is_about_speaker(found) and not any(claim.span[0] >= end for claim in claims):
@@ -362,5 +366,5 @@ def _retraction(utterance: Utterance, span: Span) -> Claim:
         holds=False,
         trust=utterance.role,
         operation="retract",
-        replaces=still and still["named"],
+        replaces=still and (still["named"] or f"the {still['kept'].strip()}"),
     )

@@ -27,7 +27,8 @@ _REPORT_OPENING: Final = re.compile(
 _VERY = r"(?:(?:so|very|really|still|just|pretty|quite|super|a bit|absolutely|both|all) )*"
 _FEELING = (
     r"(?:happy|glad|excited|thrilled|proud|relieved|sad|tired|exhausted|nervous|grateful|lucky|great|good|nice|lovely|wonderful|amazing"
-    r"|awesome|fantastic|perfect|exciting|fun|cool|true|weird|strange|hard|tough|stressful|crazy|okay|ok|fine)"
+    r"|awesome|fantastic|perfect|exciting|fun|cool|true|weird|strange|hard|tough|stressful|crazy|okay|ok|fine|for the best|worth it|(?:about|high) time"
+    r"|overdue|an? relief|the right (?:decision|choice|call|thing))"
 )
 _RECORDS = (
     r"(?:profile|records?|notes?|files?|memory|address|number|e-?mail|details|contacts?|data|calendar|info(?:rmation)?)"

@@ -86,6 +86,40 @@ WISH: Final = re.compile(
     re.I,
 )
 """A part of a sentence that tells of a wish, a plan or a possibility: it changes nothing."""
+PRONOUN: Final = r"(?:i|we|he|she|it|they|there|this|that|these|those|every(?:one|body|thing)|some(?:one|body|thing)|no(?:body|thing)|both)"
+AUXILIARY: Final = (
+    r"(?:is|are|was|were|am|has|have|had|does|do|did|can|could|will|would|may|might|must|should|\w+n['’]t)"
+)
+DETERMINER: Final = r"(?:i|me|my|we|us|our|the|an?|some|any|no|(?:your|his|her|their)|\d+|two|three)"
+TIMES: Final = (
+    r"(?:second|minute|hour|day|night|morning|afternoon|evening|week|weekend|month|quarter|year|spring|summer|autumn|fall|winter|time|once"
+    r"|semester|term|season|(?:mon|tues|wednes|thurs|fri|satur|sun)day|january|february|march|april|may|june|july|august|september|october"
+    r"|november|december)"
+)
+"""Names of times, in the singular."""
+SAYING: Final = (
+    r"sa(?:y|ys|id|ying)|t(?:ell|ells|old|elling)|ask(?:s|ed|ing)?|repl(?:y|ies|ied)|answer(?:s|ed)?|claim(?:s|ed)?|hear(?:d|ing)?|overh(?:ear|eard)"
+    r"|writ(?:e|es|ing|ten)|wrote|read(?:s|ing)?|text(?:s|ed|ing)?|post(?:s|ed)?|sent|sends?"
+    r"|sang|whisper\w*|talk(?:s|ed|ing)?|speak(?:s|ing)?|spoke|call(?:s|ed)? me|phoned"
+    r"|record(?:s|ed)|repeat\w*|saw|seen|notic(?:e|ed)|found|receiv\w+|watch(?:ed|ing)|listen\w*|lent|borrow\w*|like,"
+)
+"""What people do with words."""
+TEXTS: Final = (
+    r"words?|sentences?|phrases?|lines?|paragraphs?|passages?|excerpts?|texts?|wordings?|captions?|headlines?|titles?|lyrics|verses?|rhymes?|poems?"
+    r"|poetry|haikus?|limericks?|songs?|stor(?:y|ies)|novel\w*|tales?|fables?|scripts?|scenes?|monologues?|dialogues?|chapters?|essays?|articles?"
+    r"|blogs?|tweets?|letters?|e-?mails?|messages?|memos?|voice ?(?:mails?|memos?|notes?)|diar(?:y|ies)|journals?|bio|statements?|speech|eulogy|toast"
+    r"|testimony|witness|confession|(?:an?|the|my|your|this) book|books|films?|movies?|headers?|drafts?|summary|example|samples?|utterances?|excerpt|page|postcards?|form"
+    r"|exercises?|flashcards?|quiz|exam|homework|lesson|course|corpus|grammar|spelling|tense|participle|adverbs?|adjectives?|verbs?|nouns?|passive"
+    r"|synonyms?|accent|tone|style|mistakes?|typos?|commas?|emojis?|translat\w+|proofread\w*|rephras\w*|paraphras\w*|rewrit\w*|summari[sz]\w*"
+    r"|dictat\w+|transcri\w+|narrat\w+|quot\w+|recit\w+|typ(?:e|es|ed|ing)|past(?:e|ed|ing)|cop(?:y|ied)|language|news|secret|background|affirmations?|reads|verbatim|autocorrect|autocomplete"
+)
+"""Texts, their parts, and what is done with a text."""
+FICTION: Final = (
+    r"fiction\w*|character|personas?|protagonists?|hero(?:es|ine)?|narrator|roles?|role[ -]?play\w*|improv\w*|skit|drama|(?:an?|the|our|my|this|school) plays?|game|stage|acting|playing"
+    r"|pretend\w*|make[ -]believe|imagin\w*|suppos\w+|hypothetic\w*|theor(?:y|etically)|jok(?:e|es|ing)|kidding|prank\w*|lies?|lying|dreams?|dreamt"
+    r"|opposite|alter ego|simulat\w+|scenario|rehears\w+|practi[sc]\w+|interview|adventure|campaign|dare|testing"
+)
+"""Plays, jokes, dreams and suppositions."""
 BROAD_TOPICS: Final = frozenset(
     ("work", "home", "study", "ownership", "likes", "name", "headcount", "club", "place", "habit")
 )

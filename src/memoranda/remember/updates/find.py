@@ -41,6 +41,7 @@ from memoranda.storage.claim_resolution import BY_MEANING, MARKS_ONLY
 from memoranda.storage.claims import (
     ANY_ATTRIBUTE,
     PRESENTED,
+    TAKE_BACK,
     Claim,
     as_made,
     claim_from_json,
@@ -212,7 +213,7 @@ class UpdateFinder:
     def _find_related(self, partition: Partition, new: NewMemory, among: IntArray) -> Iterator[int]:
         """Yield the memories that contain a value which the new one changes."""
         for claim in _open_changes(new):
-            if claim.operation in ("retract", "doubt") or (claim.operation == "correct" and claim.replaces is None):
+            if claim.operation in TAKE_BACK or (claim.operation == "correct" and claim.replaces is None):
                 continue  # the write finds what was said last
             if terms := query_terms(_name_of(claim)):
                 yield from partition.postings.search(terms, _WITH_VALUE, among=among)[0].tolist()

@@ -1,0 +1,129 @@
+"""What a message makes of the change in the one before it: it may take it back, remark on it, or say something else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+
+from memoranda import MemoryManager, Message
+from memoranda.remember.claims.remarks import is_undone, points_back
+from memoranda.testing.fakes import HashEmbedder
+from tests.fake_clock import FakeClock
+from tests.unit.remember.updates.test_find import SAID, ended_by, say
+
+
+@pytest.fixture
+def manager() -> Iterator[MemoryManager]:
+    clock = FakeClock(SAID + timedelta(days=99))
+    with MemoryManager("sqlite://", embedder=HashEmbedder(64), clock=clock) as manager:
+        yield manager
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["jk", "In Stardew.", "That was my roommate.", "For the weekend.", "It's for my avatar.", "Says my niece.",
+     "Prove me wrong.", "The neighbour wishes.", "Lasted a day.", "Is the grammar right there?",
+     "Did you believe that?"],
+)  # fmt: skip
+def test_words_that_may_take_a_change_back(text: str) -> None:
+    assert points_back(text) in ("doubt", "remark")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Too expensive.", "Same room.", "Fresh start.", "Who would have thought?", "It's smaller but quiet.",
+     "You have no idea how nice the sea is.", "From this month on."],
+)  # fmt: skip
+def test_remarks_take_nothing_back(text: str) -> None:
+    assert points_back(text) == "remark"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["It's for the best.", "My doctor insisted.", "The team kept its name.", "Find me a cheap flight.",
+     "I work at Lidl now.", "Can you remind me to pay the rent?"],
+)  # fmt: skip
+def test_words_of_their_own_say_nothing_about_a_change(text: str) -> None:
+    assert points_back(text) is None
+
+
+def test_change_with_a_remark_is_linked_and_is_what_was_said_last(manager: MemoryManager) -> None:
+    first = say(manager, "I live in Ghent.", 0)
+    changed = say(manager, "I moved to Porto.", 1)
+    assert ended_by(manager, first) == changed
+    say(manager, "Fresh start.", 1.01)
+    assert ended_by(manager, first) is None
+    assert [fact.value for fact in manager.facts(user="ana")] == ["Porto"]
+    assert manager.recall("Where do I live?", user="ana")[0].id == changed
+
+
+def test_change_hides_again_when_the_remark_is_deleted(manager: MemoryManager) -> None:
+    first = say(manager, "I live in Ghent.", 0)
+    changed = say(manager, "I moved to Porto.", 1)
+    remark = say(manager, "Fresh start.", 1.01)
+    manager.delete(remark, user="ana")
+    assert ended_by(manager, first) == changed
+
+
+@pytest.mark.parametrize(
+    ("after", "hidden", "fact"),
+    [
+        ("I still have the Giant.", True, False),
+        ("The Golf is still in the garage.", False, True),
+        ("The boxes are still everywhere.", False, False),
+    ],
+)
+def test_what_is_still_so_takes_back_only_the_change_of_that_thing(
+    manager: MemoryManager, after: str, hidden: bool, fact: bool
+) -> None:
+    first = say(manager, "My car is a Golf.", 0)
+    say(manager, "My bike is a Giant.", 1)
+    changed = say(manager, "I sold the Golf.", 2)
+    say(manager, after, 2.01)
+    assert ended_by(manager, first) == (changed if hidden else None)
+    assert {each.attribute: each.holds for each in manager.facts(user="ana")} == {"bike": True, "car": fact}
+
+
+@pytest.mark.parametrize(
+    ("newer", "back"),
+    [
+        ("My name is now Ana Berg.", "No, I decided to keep my own."),
+        ("My name is now Ana Berg.", "Hm, I'll stay with my old name after all."),
+        ("My name is now Gerda.", "It's for my avatar."),
+    ],
+)
+def test_new_name_can_be_taken_back(manager: MemoryManager, newer: str, back: str) -> None:
+    for minute, text in enumerate(("My name is Ana Lind.", newer, back)):
+        message = Message("user", text, timestamp=SAID + timedelta(minutes=minute))
+        manager.remember(message, user="ana", session="talk")
+    assert [each.value for each in manager.facts(user="ana") if each.attribute == "name"] == ["Ana Lind"]
+
+
+@pytest.mark.parametrize(
+    ("newer", "city"),
+    [
+        ("I moved to Porto but it didn't last.", "Ghent"),
+        ("I moved to Porto for two months and came back.", "Ghent"),
+        ("I moved to Porto. It fell through in the end.", "Ghent"),
+        ("I moved to Porto but I miss Ghent.", "Porto"),
+        ("I moved to Porto. We came back from Rome yesterday.", "Porto"),
+    ],
+)
+def test_change_that_is_over_when_it_is_told_is_no_fact(manager: MemoryManager, newer: str, city: str) -> None:
+    say(manager, "I live in Ghent.", 0)
+    say(manager, newer, 9)
+    assert [fact.value for fact in manager.facts(user="ana") if fact.attribute == "city"] == [city]
+
+
+def test_way_back_is_no_return() -> None:
+    assert is_undone("but I was back at Skoda by summer")
+    assert not is_undone("and got my old job back")
+
+
+def test_the_thing_may_be_the_one_that_was_called_anothers(manager: MemoryManager) -> None:
+    first = say(manager, "My laptop is a ThinkPad.", 0)
+    say(manager, "I'm setting up grandpa's computer.", 1)
+    say(manager, "The laptop is now a MacBook.", 1.01)
+    assert ended_by(manager, first) is None
