@@ -39,6 +39,9 @@ _FAIR: Final = 0.2
 """The score from which a hit may answer where the best one is not far better than the others."""
 _OF_BEST: Final = 0.28
 """The share of the best score from which a hit that is not good itself may answer."""
+_FEW: Final = 12
+_OF_BEST_AMONG_FEW: Final = 0.65
+"""The same share where there are only a few hits, so that the others say little about what is unrelated."""
 _ASKING: Final = frozenset(query_terms("know tell remind remember recall say ask hey hi hello please"))
 """Words that only ask: "can you tell me", "do you know"."""
 _MAX_FACTS: Final = 8
@@ -66,7 +69,8 @@ def _least_score(recall: Recall, floor: float) -> float:
         return _GOOD
     best, *others = sorted((hit.score for hit in recall.hits), reverse=True) or [0.0]
     if not others or best < _BETTER * (middle := median(others)):
-        return floor  # nothing to compare with, or all about as good
+        # Nothing to compare with, or all about as good: but of a few, those that are far from the best do not answer.
+        return floor if len(others) >= _FEW else max(floor, _OF_BEST_AMONG_FEW * best)
     enough = _GOOD if best >= _FAR_BETTER * middle else _FAIR
     return min(enough, max(floor, _STANDS_OUT * middle, _OF_BEST * best))
 
