@@ -18,7 +18,7 @@ BUILT_FROM_NAMES = {
     "memoranda.recall.facts": "an escaped value",
     "memoranda.remember.model.facts": "escaped words of a quotation",
     "memoranda.remember.screening.signs": "the words of a language",
-    "memoranda.remember.updates.likeness": "a list of words",
+    "memoranda.remember.reading.subjects": "a list of words",
     "memoranda.remember.updates.links": "an escaped name",
     "memoranda.security.redaction": "compiled on first use from the tables that are checked",
 }

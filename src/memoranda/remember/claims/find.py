@@ -28,7 +28,7 @@ from memoranda.remember.claims.values import (
 from memoranda.remember.reading.clauses import Clause, find_clauses
 from memoranda.remember.reading.entities import NOT_NAMES
 from memoranda.remember.reading.foreign_text import blank_foreign
-from memoranda.remember.reading.lexicon import CHANGE, CHILDREN, PARTNERS, RELATIVES
+from memoranda.remember.reading.lexicon import CHANGE, CHILDREN, PARTNERS, POSSESSIVES, RELATIVES
 from memoranda.storage.claims import ANY_ATTRIBUTE, THAT_PERSON, Claim, fold
 from memoranda.storage.supersession import names_value, relate
 from memoranda.text.places import is_place
@@ -65,7 +65,7 @@ _FROM: Final = re.compile(r"(?:from|starting|beginning|as of|effective)\s+(?:on\
 _PRONOUN: Final = re.compile(r"(?:he|she)(?=['’\s])|(?P<whose>his|her)(?=\s)", re.I)
 _SOMEBODY: Final = "Thatperson"
 """Stands for "she" where the message names nobody."""
-_KIN: Final = re.compile(rf"\b(?:my|our|his|her|their|an?) (?:\w+ )?(?:{PARTNERS}|{CHILDREN}|{RELATIVES})\b", re.I)
+_KIN: Final = re.compile(rf"\b(?:{POSSESSIVES}|an?) (?:\w+ )?(?:{PARTNERS}|{CHILDREN}|{RELATIVES})\b", re.I)
 _NAMED: Final = re.compile(r"(?<![.!?] )(?<!^)\b(?!I\b)[A-Z]\w+")
 
 
@@ -278,7 +278,7 @@ _ORDERED = (
 )
 _CLAUSE_END = r"(?=\s*(?:[.,!;:)–—-]|$)|\s+(?:please|pls|sorry|thanks|i|i['’]m|we|my|it|it['’]s|he|she|because|as|since|and|wrong)\b)"
 _ELSEWHERE = r"(?:window|chat|person|thread|tab|channel|group|conversation|recipient|contact|room|screen)"
-_ANOTHER = r"(?:someone|somebody|another|a different|my|our|his|her|their|the other)"
+_ANOTHER = rf"(?:someone|somebody|another|a different|{POSSESSIVES}|the other)"
 _AT_KEYS = r"(?:borrowed|took|grabbed|had|has|stole|was on) my (?:phone|laptop|keyboard|computer|account)"
 _FALSE = r"(?:a (?:joke|lie|prank|test)(?: message)?|made up(?! of)|nonsense|not true|untrue)"
 TAKEN_BACK: Final = re.compile(

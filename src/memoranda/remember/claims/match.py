@@ -33,7 +33,7 @@ from memoranda.remember.claims.values import (
     trim_value,
 )
 from memoranda.remember.reading.clauses import Clause
-from memoranda.remember.reading.lexicon import ANYBODY, NOW
+from memoranda.remember.reading.lexicon import ANYBODY, NOW, POSSESSIVES, USER
 from memoranda.storage.claims import ANY_ATTRIBUTE, Claim, Operation, fold, value_shape
 from memoranda.text.places import is_place, is_region
 from memoranda.text.sentences import Span
@@ -90,9 +90,9 @@ _HERE: Final = "here"
 _IN_PLACE: Final = re.compile(r"\b(?:from|in|to)\s+(?P<place>[A-Z][\w-]+(?:\s[A-Z][\w-]+)?)")
 _POINTING: Final = frozenset(("it", "this", "that", "these", "those", "them", "him", "her", "one", "something"))
 _WHERE: Final = frozenset(("in", "on", "at", "near", "from", "with", "off", "out"))
-_OWNER: Final = re.compile(r"\b(?:my|our|his|her|their|your)\b", re.I)
+_OWNER: Final = re.compile(rf"\b(?:{POSSESSIVES}|your)\b", re.I)
 _ENDED: Final = frozenset((ANY_ATTRIBUTE, "employer", "owns"))
-_USER: Final = re.compile(r"(?:the\s+)?(?:user|customer|client|patient)(?:['’]s)?$", re.I)
+_USER: Final = re.compile(rf"(?:the\s+)?(?:{USER})(?:['’]s)?$", re.I)
 _KIN: Final = re.compile(r"(?:my|our)\s+(.+?)(?:['’]s)?$", re.I)
 _NO_SUBJECTS_WORDS = """
     it this that there he she they you your his her their its let what who here everything

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
-from memoranda.remember.reading.lexicon import ACQUAINTANCES, CHILDREN, PARTNERS, PETS, RELATIVES, SUPERIORS
+from memoranda.remember.reading.lexicon import ACQUAINTANCES, CHILDREN, PARTNERS, PETS, RELATIVES, SUPERIORS, USER
 from memoranda.storage.claims import ANY_ATTRIBUTE, Operation
 from memoranda.text.word_filter import Needs, WordFilter, needed_words
 
@@ -24,7 +24,7 @@ PARTS: Final = {
         r"(?:(?:now|currently|still|just|recently|finally|actually|also|really|officially|already|always|usually|mostly|only"
         r"|generally|absolutely|totally|primarily|temporarily|permanently|used to|have|has|'ve|'s|'m|am|is|are|'re|been) )*"
     ),
-    "user": r"(?:(?:the )?(?:user|customer|client|patient)|(?:he|she|they)(?= / ))",
+    "user": rf"(?:(?:the )?(?:{USER})|(?:he|she|they)(?= / ))",
     "who": rf"(?P<who>i|we|~user|~kin|(?-i:{_PERSON}))(?: both)?(?:(?='(?:m|ve|re|s|d) )| )",
     "whose": rf"(?P<whose>~user's|~kin's|(?-i:{_PERSON})'s|my|our|the|this)",
     "kin": r"(?:my|our) (?:(?:older|younger|little|big|best|twin|late) )?~relation(?: (?-i:[A-Z][\w-]+),?)?",

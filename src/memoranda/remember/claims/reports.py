@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from memoranda.remember.reading.lexicon import CHILDREN, PARTNERS, RELATIVES
+from memoranda.remember.reading.lexicon import CHILDREN, PARTNERS, POSSESSIVES, RELATIVES
 from memoranda.text.sentences import Span, blank_out, sentence_spans
 
 # What may open a report of one's own: a greeting, a conjunction, words that announce news or a correction.
@@ -49,7 +49,7 @@ _SMALL_TALK: Final = re.compile(
 )
 # The longer ones first: what was matched is not tried again, so that a long text takes no longer than its length.
 _BESIDE: Final = re.compile(
-    rf"[\s.,!;%-]+|(?:with (?:my|our|his|her|their|the) (?:new )?(?:family|team|{PARTNERS}|{CHILDREN}"
+    rf"[\s.,!;%-]+|(?:with (?:{POSSESSIVES}|the) (?:new )?(?:family|team|{PARTNERS}|{CHILDREN}"
     rf"|{RELATIVES})"
     r"|from (?-i:[A-Z])\w+|(?:instead of|rather than) (?:the |my |our )?[\w-]+"
     r"|for (?:good|work|school|college|real|ever)|after all"
@@ -62,7 +62,7 @@ _BESIDE: Final = re.compile(
     re.I,
 )
 # Why something ended takes nothing from its end; a change may last only as long as its reason: "because of the strike".
-_REASON: Final = re.compile(r"(?:because of|due to) (?:an?|the|my|our|his|her|their) (?:[\w-]+ )?[\w-]+(?=\W*$)", re.I)
+_REASON: Final = re.compile(rf"(?:because of|due to) (?:an?|the|{POSSESSIVES}) (?:[\w-]+ )?[\w-]+(?=\W*$)", re.I)
 # Beside a denial these say what is denied: "I no longer work at Acme full time", "… with my brother".
 _CIRCUMSTANCE: Final = re.compile(r"\b(?:full|part)[- ]time\b|\b(?:with|as|for)\b", re.I)
 _DENIAL: Final = re.compile(r"\b(?:no longer|not)\b|n['’]t\b", re.I)

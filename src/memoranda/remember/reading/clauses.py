@@ -13,7 +13,7 @@ from functools import cache
 from typing import Final, Literal, TypeAlias
 
 from memoranda.remember.reading.foreign_text import blank_foreign
-from memoranda.remember.reading.lexicon import CORRECTION, HAPPENED
+from memoranda.remember.reading.lexicon import CORRECTION, HAPPENED, MONTHS, USER, WEEKDAY
 from memoranda.text.cache import text_cache
 from memoranda.text.sentences import Span, sentence_spans
 from memoranda.text.word_filter import WordFilter, needed_words
@@ -29,7 +29,7 @@ _DID = (
 _GOING_ON = rf"{_DID}|quit|live|lives|work|works|drive|drives"
 _SPLIT: Final = re.compile(
     # Blanks before a mark are matched from their first one only: tried from each, a long run of them takes seconds.
-    rf"""(?:(?<!\s)\s+)?[;—–]\s*|\s-+\s|(?:(?<!\s)\s+)?:\s+(?=(?:i|we|my|our|the\s+(?:user|customer|client|patient))\b)|(?:(?<!\s)\s+)?[()]\s*|\.{{2,}}\s*|…\s*
+    rf"""(?:(?<!\s)\s+)?[;—–]\s*|\s-+\s|(?:(?<!\s)\s+)?:\s+(?=(?:i|we|my|our|the\s+(?:{USER}))\b)|(?:(?<!\s)\s+)?[()]\s*|\.{{2,}}\s*|…\s*
     |(?:,|(?<!\s))\s+(?=(?:and|but|so|because|since|although|though|whereas|while|which|who|where|when|whenever|if|unless|until
         |till|then|after|before|as)\s+(?:(?:now|then|just|also|finally|recently|actually|still)\s+)?
         (?:i|we|my|our|it|he|she|they|you|the|that|this|there|his|her|their|your|user|everyone|nobody|people)\b)
@@ -100,7 +100,7 @@ _CORRECTS: Final = re.compile(rf"\b(?:{CORRECTION}|after\s+all)\b|^(?:sorry|actu
 # A change that holds only then, or held long ago, is no change of what holds now.
 _QUALIFIED: Final = re.compile(
     r"\b(?:when|whenever|while|before|after(?! all\b)|until|unless|except|during|only|also|part[- ]time|temporarily|every|for a"
-    r"|on (?:weekends?|weekdays|(?:mon|tues|wednes|thurs|fri|satur|sun)days)|in the (?:summer|winter|morning|evening|mornings|evenings)"
+    rf"|on (?:weekends?|weekdays|{WEEKDAY}s)|in the (?:summer|winter|morning|evening|mornings|evenings)"
     r"|this (?:week|month|summer|winter)|at (?:home|work|night|age)|back then|joke|joking|kidding|yeah right)\b"
     r"|(?<!s )(?<!now )(?<!to )\bat \d{1,2}\b(?!\s*(?:[ap]\.?m|:|o['’]?clock|%|h\b))|\bi was (?:\w+|\d+)\b(?:\.|$)",
     re.I,
@@ -128,7 +128,7 @@ _LONG_AGO: Final = re.compile(
     re.I,
 )
 _SUBJECT: Final = re.compile(
-    r"(?:i|we|(?:the\s+)?(?:user|customer|client|patient)|(?:my|our)\s+(?:(?:older|younger|little|big|best|twin)\s+)?[\w-]+"
+    rf"(?:i|we|(?:the\s+)?(?:{USER})|(?:my|our)\s+(?:(?:older|younger|little|big|best|twin)\s+)?[\w-]+"
     r"(?:\s(?-i:[A-Z])[\w-]+)?|(?-i:[A-Z][\w-]+(?:\s[A-Z][\w-]+)?))(?=\s|['’])",
     re.I,
 )
@@ -139,8 +139,8 @@ _BARE_VERB: Final = re.compile(
 )
 # "Sold the car yesterday" is said by who sold it. It may be a headline as well.
 _ELLIPTIC: Final = re.compile(rf"(?:(?:just|finally|recently|also|already|officially)\s+)*(?:{_DID})\b", re.I)
-_TIME = r"(?:night|week|weekend|month|year|spring|summer|autumn|fall|winter|morning|afternoon|evening|(?:mon|tues|wednes|thurs|fri|satur|sun)day)"
-_MONTH = r"(?:january|february|march|april|may|june|july|august|september|october|november|december)"
+_TIME = rf"(?:night|week|weekend|month|year|spring|summer|autumn|fall|winter|morning|afternoon|evening|{WEEKDAY})"
+_MONTH = f"(?:{MONTHS})"
 # A time before the subject: "Last week I moved". Of "On Monday I work at the pool" it is a part of what is said.
 _TIME_FIRST: Final = re.compile(
     rf"(?:(?P<lasting>(?:since|as\s+of|from|starting)\s+(?:today|yesterday|now|(?:last|this)\s+{_TIME})|since\s+{_MONTH}|these\s+days|nowadays|currently|right\s+now|at\s+the\s+moment)"

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator
 from typing import Final
 
 from memoranda.remember.base import Entity, EntityKind
+from memoranda.remember.reading.lexicon import POSSESSIVES
 from memoranda.text.sentences import EMPTY_WORDS, Span, sentence_spans
 
 _MAX_TEXT: Final = 20_000
@@ -52,7 +53,7 @@ _KIN = (
     r"|roommate|flatmate|therapist|doctor|teacher|coach|dog|cat|puppy|kitten|pup|horse|parrot|hamster)"
 )
 _KIN_BEFORE: Final = re.compile(
-    rf"\b(?:my|our|his|her|their)\s+(?:\w+\s+)?{_KIN}(?:['’]s\s+name\s+is|\s+is\s+(?:called|named)|\s+(?:called|named)|,)?\s+$",
+    rf"\b(?:{POSSESSIVES})\s+(?:\w+\s+)?{_KIN}(?:['’]s\s+name\s+is|\s+is\s+(?:called|named)|\s+(?:called|named)|,)?\s+$",
     re.I,
 )
 _PLACE_BEFORE: Final = re.compile(

@@ -13,6 +13,13 @@ from typing import Final
 
 from memoranda.text.places import known_places
 
+USER: Final = "user|customer|client|patient"
+"""By which words an agent's notes call the person that they are about."""
+POSSESSIVES: Final = "my|our|his|her|their"
+TITLES: Final = "Dr|Mr|Mrs|Ms|Prof"
+SOMEBODY: Final = "he|she|they|him|her|them|(?:every|some|any|no)(?:one|body)"
+WEEKDAY: Final = "(?:mon|tues|wednes|thurs|fri|satur|sun)day"
+MONTHS: Final = "january|february|march|april|may|june|july|august|september|october|november|december"
 PARTNERS: Final = "wife|husband|girlfriend|boyfriend|partner|fianc[eé]e?|spouse"
 CHILDREN: Final = "sons?|daughters?|kids?|child(?:ren)?|bab(?:y|ies)|boys?|girls?|twins"
 SUPERIORS: Final = "boss|manager|supervisor"
@@ -93,8 +100,7 @@ AUXILIARY: Final = (
 DETERMINER: Final = r"(?:i|me|my|we|us|our|the|an?|some|any|no|(?:your|his|her|their)|\d+|two|three)"
 TIMES: Final = (
     r"(?:second|minute|hour|day|night|morning|afternoon|evening|week|weekend|month|quarter|year|spring|summer|autumn|fall|winter|time|once"
-    r"|semester|term|season|(?:mon|tues|wednes|thurs|fri|satur|sun)day|january|february|march|april|may|june|july|august|september|october"
-    r"|november|december)"
+    rf"|semester|term|season|{WEEKDAY}|{MONTHS})"
 )
 """Names of times, in the singular."""
 SAYING: Final = (

@@ -6,8 +6,22 @@ import re
 from typing import Final
 
 from memoranda.remember.reading.clauses import OPENING
-from memoranda.remember.reading.lexicon import AUXILIARY, DETERMINER, FICTION, HAPPENED, PRONOUN, SAYING, TEXTS, TIMES
+from memoranda.remember.reading.foreign_text import blank_foreign
+from memoranda.remember.reading.lexicon import (
+    AUXILIARY,
+    DETERMINER,
+    FICTION,
+    HAPPENED,
+    POSSESSIVES,
+    PRONOUN,
+    QUESTION,
+    SAYING,
+    TEXTS,
+    TIMES,
+)
+from memoranda.text.cache import text_cache
 
+_SENTENCE_END: Final = re.compile(r"(?<=[.!?\n;])\s+")
 LONGEST: Final = 300
 """A longer sentence or message is not read: whoever says so much may say anything."""
 # Something said before: "that was my sister", "translate it", "still"; but not "that summer".
@@ -19,7 +33,7 @@ POINTING_BACK: Final = re.compile(
 ABOUT_WORDS: Final = re.compile(rf"\b(?:{SAYING}|{TEXTS}|{FICTION})\b|[\"“«„]|\n", re.I)
 """Words about words, fiction and speech: what stands beside them may be somebody else's, or nobody's."""
 ABOUT_TEXTS: Final = re.compile(rf"\b(?:{TEXTS}|{FICTION})\b|[\"“«„]|\n", re.I)
-_OWNED = r"(?:my|our|his|her|their|the|an?|all|some|most|many|no|both|user['’]?s?|\w+['’]s)"
+_OWNED = rf"(?:{POSSESSIVES}|the|an?|all|some|most|many|no|both|user['’]?s?|\w+['’]s)"
 _LEAD: Final = re.compile(
     r"\W*(?:(?:now|then|just|also|still|recently|finally|today|yesterday|last \w+|this (?:week|month|year|morning)|in \w+)\b[\s,]*)*",
     re.I,
@@ -43,6 +57,13 @@ _NAMES_SOMETHING: Final = re.compile(
     rf"\b{DETERMINER}\b|(?<!^)\s(?-i:[A-Z])\w|\b(?:which|what|whose|many|much) \w+ (?:is|are|do|does|did|can|should|will|has|have|\w+s)\b",
     re.I,
 )
+
+
+@text_cache(4096)
+def statements(text: str) -> str:
+    """Return the sentences of a text that are the writer's own and ask nothing."""
+    sentences = _SENTENCE_END.split(blank_foreign(text, keep_told=True))
+    return " ".join(each.strip() for each in sentences if each.strip() and not QUESTION.search(each))
 
 
 def is_statement(sentence: str) -> bool:

@@ -20,16 +20,15 @@ from memoranda.dates.find import find_mentions
 from memoranda.embedding.vectors import Vectors
 from memoranda.index.partition import Partition
 from memoranda.index.partitions import Partitions
+from memoranda.remember.reading.subjects import same_people, tells_of_another
 from memoranda.remember.updates.alignment import align, can_align
 from memoranda.remember.updates.likeness import (
     changes_in,
     is_plain,
     is_state,
     likeness,
-    same_people,
     tells_change,
     tells_event,
-    tells_of_another,
     tells_only_past,
     tells_what_i_did,
 )

@@ -4,13 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from memoranda.remember.updates.likeness import (
-    likeness,
-    same_people,
-    tells_of_another,
-    tells_only_past,
-    tells_what_i_did,
-)
+from memoranda.remember.reading.subjects import same_people, tells_of_another
+from memoranda.remember.updates.likeness import likeness, tells_only_past, tells_what_i_did
 
 _NEAR_IN_MEANING = 0.55
 _LINKED = 0.38
