@@ -25,7 +25,7 @@ from memoranda.text.cache import text_cache
 from memoranda.text.sentences import has_content, split_sentences
 
 _DENIES: Final = re.compile(
-    r"\b(?:jk|j/k|nvm|psych|sike|sarcas\w+|no|nope|nah|not|never|none|\w+n['’]t|gotcha|got (?:you|ya)|as if|wait|actually|really|just|only|wish|would|did|said|maybe|sorry|mean|meant|oops)\b",
+    r"\b(?:jk|j/k|nvm|psych|sike|sarcas\w+|no|nope|nah|not|never|none|\w+n['’]t|gotcha|got (?:you|ya)|as if|wait|actually|really|just|only|wish|hope|hopefully|would|did|said|maybe|sorry|mean|meant|oops)\b",
     re.I,
 )
 """Words that may take from what was said, where nothing else in a sentence says something."""
@@ -38,15 +38,16 @@ _TAKES: Final = re.compile(
     re.I,
 )
 _TO_YOU: Final = re.compile(r"\W*you\b", re.I)
-# A verb without what belongs to it: "Or so I did", "the neighbour wishes", "they say".
+# A verb without what belongs to it: "Or so I did", "the neighbour wishes", "they say", but not "I heard what he said".
 _CUT_SHORT: Final = re.compile(
-    rf"\b(?:{AUXILIARY}|to|(?:wish|hop|think|believ|say|claim|guess|suppos|assum|reckon|swear)e?(?:s|es|d|ed)?|thought|said|swore)\b[^\w\s]*(?:$|,)",
+    rf"\b(?:{AUXILIARY}|to)\b[^\w\s]*(?:$|,)"
+    r"|^(?!.*\b(?:what|how|which|whatever)\b).*\b(?:(?:wish|hop|think|believ|say|claim|guess|suppos|assum|reckon|swear)e?(?:s|es|d|ed)?|thought|said|swore)\b[^\w\s]*$",
     re.I,
 )
 # "Remind me to pay the rent", "Recommend a good tea": what is asked for is named; but not "Until the end", "Rephrase please".
 _ORDERS: Final = re.compile(
     rf"(?:please )?(?!(?:until|till|for|in|on|at|only|just|not|with|by|from|of|since|because|if|when|while|after|before|as|and|or|to|than"
-    rf"|starting|maybe|almost|well|\w*[^\Ws]s)\b)\w+ (?:{DETERMINER}|up|for)\b",
+    rf"|starting|maybe|almost|well|\w*[^\Ws]s)\b)\w+ (?!me(?: wrong| right| crazy)?\W*$)(?:{DETERMINER}|up|for)\b",
     re.I,
 )
 _WITHDRAWS: Final = re.compile(
@@ -106,6 +107,4 @@ def _is_new(sentence: str, *, answers: bool) -> bool:
         return is_complete_question(sentence) and ABOUT_WORDS.search(sentence) is None
     if is_statement(sentence):
         return sentence[0].isalnum() and not HAPPENED.match(sentence) and not _CUT_SHORT.search(sentence)
-    if _ORDERS.match(sentence):
-        return _TAKES.search(sentence) is None  # not "Prove me wrong"
-    return answers and _DENIES.search(sentence) is None
+    return _ORDERS.match(sentence) is not None or (answers and _DENIES.search(sentence) is None)
