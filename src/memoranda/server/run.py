@@ -258,13 +258,14 @@ def uvicorn_config(app: ASGIApp, config: ServerConfig) -> uvicorn.Config:
     """Return uvicorn's settings for one of our applications."""
     import uvicorn
 
-    from memoranda.server.guard import header_timeout_protocol
+    from memoranda.server.connections import BACKLOG, make_protocol, max_connections
 
     return uvicorn.Config(
         app,
         host=config.host,
         port=config.port,
-        http=header_timeout_protocol(config.body_timeout),
+        http=make_protocol(config.body_timeout, max_connections()),
+        backlog=BACKLOG,
         log_config=None,
         access_log=False,
         # The peer decides who needs no key: a header must not replace it.
