@@ -63,6 +63,10 @@ class _CachedKey:
     checked_at: float
     use_recorded_at: float
 
+    def has(self, secret: str | None) -> bool:
+        """Whether this is the secret that was checked; with None, nothing is left to check."""
+        return secret is None or hmac.compare_digest(self.secret_hash or b"", _hash(secret))
+
 
 class Authenticator:
     """Checks keys. A checked key is cached for a moment, so that not every request reads the store."""
@@ -121,12 +125,10 @@ class Authenticator:
     async def _check(self, key_id: str, secret: str | None) -> ApiKey:
         """Return a valid key. Without a secret the caller vouches that the key was given."""
         cached = self._cache.get(key_id)
-        now = self._clock()
-        known = cached is not None and (secret is None or cached.secret_hash is not None)
-        if cached is None or not known or self._timer() - cached.checked_at >= self._cache_seconds:
+        # A wrong secret takes the way of an unknown id, so that nobody learns from the time which keys are in use.
+        if cached is None or not cached.has(secret) or self._timer() - cached.checked_at >= self._cache_seconds:
             cached = await in_thread(self._look_up, key_id, secret, cached)
-        matches = secret is None or hmac.compare_digest(cached.secret_hash or b"", _hash(secret))
-        if not matches or not cached.key.is_valid(now):
+        if not cached.key.is_valid(self._clock()):
             self._cache.pop(key_id, None)
             raise Denied(_INVALID_KEY, status=401)
         return cached.key
