@@ -99,6 +99,8 @@ def delete_abandoned(target: Path) -> None:
             if time.time() - os.fstat(file.fileno()).st_mtime > _ABANDONED_SECONDS:
                 overwrite(file)
                 path.unlink()
+                for beside in path.parent.glob(f"{escape(path.name)}-*"):  # what SQLite has beside a database
+                    shred(beside)
 
 
 def refuse_database(target: Path, *, backups: bool = True) -> None:

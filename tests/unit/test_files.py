@@ -64,6 +64,8 @@ def test_copy_that_a_killed_program_left_is_deleted_by_the_next_one_and_one_in_u
         in_use.write_text("in use")
         left = tmp_path / ".m.db.0123abcd.partial"
         left.write_text("a whole copy of a database")
+        journal = tmp_path / f"{left.name}-journal"
+        journal.write_text("pages of it")
         just_made = tmp_path / ".m.db.4567abcd.partial"
         just_made.touch()
         for file in (in_use, left):
@@ -71,4 +73,5 @@ def test_copy_that_a_killed_program_left_is_deleted_by_the_next_one_and_one_in_u
         with atomic_replace(target, database=True) as temporary:
             temporary.write_text("new")
         assert (in_use.read_text(), left.exists(), just_made.exists()) == ("in use", False, True)
+        assert not journal.exists()
     assert target.read_text() == "in use"
