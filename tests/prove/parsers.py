@@ -40,8 +40,10 @@ from memoranda.server import guard
 from memoranda.server.config import ServerConfig, is_loopback, strip_port
 from memoranda.server.keys import split_key
 from memoranda.server.routes import memories as memory_routes
+from memoranda.sessions import redis
 from memoranda.sessions.redis import mask_password
 from memoranda.settings import _parse_settings
+from memoranda.storage.postgres.connections import parse_url
 from memoranda.storage.sqlite.store import path_from_url
 from memoranda.text.sentences import sentence_spans
 from memoranda.text.terms import query_terms
@@ -102,6 +104,13 @@ class Target:
 
     parse: Callable[[Any], object]
     samples: Sequence[Any]
+
+
+def _server_urls(text: str) -> object:
+    with suppress(MemorandaError):
+        parse_url(text)
+    # A client of a cluster connects at once.
+    return None if "+cluster://" in text.lower() else redis._open_client(text, 0.1)
 
 
 def _times(text: str) -> object:
@@ -250,6 +259,7 @@ TARGETS: dict[str, Target] = {
     "JSON values": Target(lambda value: decode_json(json.dumps(copy_json(value))), [WHERE, OPENAI]),
     "answers of models": Target(find_items, ['Sure: ```json\n{"items": [{"text": "a", "quote": "b"}]}\n```', RPC]),
     "database URLs": Target(path_from_url, ["sqlite:///memories.db", "sqlite://", "postgresql://u:p@host/db", "m.db"]),
+    "server URLs": Target(_server_urls, ["postgresql://u:p@host:5432/db?pool_size=4", "redis://u:p@[::1]:6379/0"]),
     "hosts, keys and passwords": Target(_hosts, ["localhost:8700", "[::1]:80", "mmr.9f2c.secret", "redis://u:p@h/0"]),
     "settings": Target(_settings, ["3600", "true", "sqlite:///m.db"]),
     "If-Match": Target(lambda text: memory_routes._expected_version(None, text), ['"3"', "*"]),
