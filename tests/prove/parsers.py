@@ -55,6 +55,10 @@ from tests.unit.remember.samples import utterance
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 MAX_SECONDS = 1.0
+LONG, SHORT = 20_000, 1_000
+"""Characters of a text: the long ones show what is slow, and take most of the time; for the rest short ones do."""
+ALL_LONG, LONG_EVERY = 300, 5
+"""So many inputs of a target may be long, later on every fifth."""
 MARKER = "5f0c7d0e3b5e4f0f"
 CONFIG = ServerConfig()
 TOKENS = (
@@ -271,9 +275,9 @@ TARGETS: dict[str, Target] = {
 """Everything that parses what a caller, a file or a model gives."""
 
 
-def mutate_text(text: str, rng: random.Random) -> str:
-    """Change a text at a few places."""
-    longest = max(20_000, len(text))
+def mutate_text(text: str, rng: random.Random, longest: int = LONG) -> str:
+    """Change a text at a few places, and cut it where it becomes longer than this and than it was."""
+    longest = max(longest, len(text))
     for _ in range(rng.choice([1, 1, 2, 3, 8])):
         at, end = sorted((rng.randint(0, len(text)), rng.randint(0, len(text))))
         how = rng.randrange(8)
@@ -339,7 +343,7 @@ def make_input(target: str, seed: int, number: int) -> Any:
         return TARGETS[target].samples[number]
     sample = rng.choice(TARGETS[target].samples)
     if isinstance(sample, str):
-        return mutate_text(sample, rng)
+        return mutate_text(sample, rng, LONG if number < ALL_LONG or number % LONG_EVERY == 0 else SHORT)
     for _ in range(rng.choice([1, 1, 2, 4])):
         sample = mutate_value(sample, rng)
     return sample
