@@ -247,7 +247,7 @@ TARGETS: dict[str, Target] = {
         lambda text: trust_of_text(text, check_options(Scope("default"), NOW, timedelta(1))),
         [*SENTENCES, "The user likes tea."],
     ),
-    "poison": Target(lambda text: find_poison(text, "tool"), SENTENCES),
+    "poison": Target(lambda text: find_poison(text, "outside"), SENTENCES),
     "secrets": Target(redact_secrets, SENTENCES),
     "echoes": Target(_echoes, SENTENCES),
     "sentences and terms": Target(lambda text: (sentence_spans(text), query_terms(text)), SENTENCES),
