@@ -22,7 +22,7 @@ from memoranda.errors import Denied, Unavailable
 from memoranda.server.keys import SCOPES, ApiKey, Keys, split_key, to_api_key
 from memoranda.sessions.redis import LuaScript, RedisBackend, make_script
 from memoranda.storage.base import OwnedWork, Store, Transaction
-from memoranda.storage.meta import lock_value, put_values
+from memoranda.storage.meta import decode, lock_value, put_values
 from memoranda.types import DEFAULT_TENANT, Clock
 
 _CACHED_KEYS: Final = 10_000
@@ -228,7 +228,7 @@ class DatabaseBuckets:
 def _take(tx: Transaction, key: ApiKey, rate: float, most: int) -> Grant:
     name, capacity = f"rate:{key.id}", max(1.0, rate)
     stored = lock_value(tx, key.tenant, name)
-    tokens, filled_at = (capacity, tx.at) if stored is None else json.loads(stored)
+    tokens, filled_at = (capacity, tx.at) if stored is None else decode(stored, _to_bucket)
     # The clocks of two machines differ a little: time never runs back here.
     now = max(tx.at, filled_at)
     tokens = min(capacity, tokens + (now - filled_at) / 1e6 * rate)
@@ -237,6 +237,11 @@ def _take(tx: Transaction, key: ApiKey, rate: float, most: int) -> Grant:
     expires_at = now + int((capacity / rate + _KEPT_SECONDS) * 1e6)
     put_values(tx, key.tenant, {name: json.dumps([left, now])}, expires_at)
     return Grant(granted, 0.0 if granted else (1 - left) / rate)
+
+
+def _to_bucket(stored: str) -> tuple[float, int]:
+    tokens, filled_at = json.loads(stored)
+    return float(tokens), int(filled_at)
 
 
 _TAKE: Final[LuaScript] = make_script("""
