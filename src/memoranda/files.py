@@ -10,9 +10,11 @@ import json
 import os
 import shutil
 import struct
+import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from glob import escape
 from io import BufferedReader
 from pathlib import Path
 from typing import Any, BinaryIO, Final, TypeAlias, cast
@@ -29,6 +31,9 @@ from memoranda.errors import (
 from memoranda.security.encryption import EncryptedWriter, EncryptionKey, is_encrypted_file, open_encrypted
 from memoranda.types import JSON
 
+if os.name == "posix":
+    import fcntl
+
 PRIVATE = 0o600
 FORMAT_VERSION = 1
 _PREFIX = struct.Struct("<8sII32s")
@@ -36,6 +41,8 @@ _PREFIX = struct.Struct("<8sII32s")
 _FOOTER = struct.Struct("<8sQ")
 """The end of a file that begins with what other programs read: kind, and where the prefix is."""
 _CHUNK = 1 << 20
+_ABANDONED_SECONDS = 10.0
+"""A file that was just made may not be locked yet."""
 _MAX_HEADER_BYTES = 64 * 1024 * 1024
 _Layout: TypeAlias = dict[str, tuple[int, int, str]]
 """Section name → offset, size and sha256."""
@@ -57,15 +64,43 @@ def atomic_replace(target: Path, mode: int = PRIVATE, *, database: bool = False)
         raise InvalidInput(f"{target} is not an ordinary file: name another one")
     if not database:
         refuse_database(target)
-    temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}.partial")
-    os.close(os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode))
+    if database:
+        delete_abandoned(target)
+    temporary, lock = _create_partial(target, mode)
     try:
-        yield temporary
-        fsync_file(temporary)
+        with lock:
+            yield temporary
+            fsync_file(temporary)
         temporary.replace(target)
     finally:
         temporary.unlink(missing_ok=True)
     fsync_folder(target.parent)
+
+
+def _create_partial(target: Path, mode: int) -> tuple[Path, BinaryIO]:
+    """Create an empty file beside the target; return it with the lock that says that somebody writes it."""
+    path = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}.partial")
+    lock = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode), "r+b")
+    if os.name == "posix":
+        fcntl.flock(lock, fcntl.LOCK_EX)
+    else:
+        lock.close()  # there a file that is open can be neither renamed nor deleted
+    return path, lock
+
+
+def delete_abandoned(target: Path) -> None:
+    """Overwrite and delete copies beside a file that a program has begun and, killed, will never finish."""
+    if os.name != "posix":
+        return
+    for path in target.parent.glob(f".{escape(target.name)}.*.partial"):
+        # One that is locked is being written. It may also be gone, or belong to somebody else.
+        with suppress(OSError), path.open("r+b") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if time.time() - os.fstat(file.fileno()).st_mtime > _ABANDONED_SECONDS:
+                overwrite(file)
+                path.unlink()
+                for beside in path.parent.glob(f"{escape(path.name)}-*"):  # what SQLite has beside a database
+                    shred(beside)
 
 
 def refuse_database(target: Path, *, backups: bool = True) -> None:
@@ -132,10 +167,11 @@ def read_text_file(path: Path) -> str:
 @contextmanager
 def temporary_file(folder: Path, name: str) -> Iterator[Path]:
     """Yield an empty private file in a folder, which is overwritten and deleted at the end."""
-    path = folder / f".{name}.{uuid.uuid4().hex[:8]}.partial"
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, PRIVATE))
+    delete_abandoned(folder / name)
+    path, lock = _create_partial(folder / name, PRIVATE)
     try:
-        yield path
+        with lock:
+            yield path
     finally:
         if path.exists():
             shred(path)

@@ -11,6 +11,7 @@ import httpx2
 import pytest
 
 from mcp import Client, MCPError
+from memoranda.mcp import http
 from memoranda.mcp.run import Owner
 from memoranda.server.keys import open_keys
 from tests.mcp.http_server import LEGACY, NEWEST, McpHttpServer, open_mcp_server
@@ -100,6 +101,16 @@ def test_session_works_only_with_the_key_that_opened_it(server: McpHttpServer) -
     assert server.post("ping", first, **{"Mcp-Session-Id": session}).status_code == 200
     for key in (second, server.key("blue")):
         assert server.post("ping", key, **{"Mcp-Session-Id": session}).status_code == 404
+
+
+def test_tenant_opens_a_limited_number_of_sessions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http, "_MAX_SESSIONS", 2)
+    body = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HANDSHAKE}
+    with open_mcp_server(tmp_path) as server:
+        accept = {"Accept": "application/json, text/event-stream"}
+        for tenant, statuses in (("one", [200, 200, 503]), ("two", [200])):
+            headers = accept | {"Authorization": f"Bearer {server.key(tenant)}"}
+            assert [httpx2.post(server.url, json=body, headers=headers).status_code for _ in statuses] == statuses
 
 
 def test_too_large_or_non_json_body_is_refused(tmp_path: Path) -> None:

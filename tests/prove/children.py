@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import select
@@ -66,6 +67,7 @@ def send(pipe: int, **message: object) -> None:
 def _run_child(body: Callable[[int], None], pipe: int) -> None:
     """Run the forked process; never return into the parent's code."""
     status = 1
+    gc.freeze()  # a collection of what the parent made would copy every page of it
     try:
         body(pipe)
         status = 0

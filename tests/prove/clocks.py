@@ -5,14 +5,13 @@ Nothing expires early, nothing expired is served, and the numbers of changes onl
 
 from __future__ import annotations
 
-import tempfile
 from datetime import UTC, datetime, timedelta, timezone
 from random import Random
 
 from memoranda import MemoryManager
 from memoranda.testing.fakes import HashEmbedder
 from tests.fake_clock import FakeClock
-from tests.prove.regime import Plan, Result, result
+from tests.prove.regime import Plan, Result, result, scratch_folder
 
 START = datetime(2026, 3, 29, 0, 30, tzinfo=UTC)
 """Half an hour before summer time begins in Europe."""
@@ -25,7 +24,7 @@ def clock_jumps(plan: Plan) -> Result:
     """Run schedules of a clock: each is some steps in which it jumps, while values and memories are stored and read."""
     done, violations, served = 0, list[str](), 0
     while plan.goes_on(done):
-        with tempfile.TemporaryDirectory() as folder:
+        with scratch_folder() as folder:
             clock = FakeClock(START)
             url = f"sqlite:///{folder}/m.db"
             with MemoryManager(url, embedder=HashEmbedder(8), clock=clock, retention_policy="persistent") as manager:

@@ -28,7 +28,7 @@ TEXTS: Final = {
     user: [f"note {number} of {user}: river stone lamp " * (number % 7 + 1) for number in range(12)] for user in USERS
 }
 PAGE_SIZES: Final = (512, 1024, 4096, 8192, 65_536)
-CASES_PER_PROCESS: Final = 25
+CASES_PER_PROCESS: Final = 250
 TIMEOUT_S: Final = 60.0
 _OLD: Final = Path(__file__).parents[1] / "data"
 

@@ -40,8 +40,10 @@ from memoranda.server import guard
 from memoranda.server.config import ServerConfig, is_loopback, strip_port
 from memoranda.server.keys import split_key
 from memoranda.server.routes import memories as memory_routes
+from memoranda.sessions import redis
 from memoranda.sessions.redis import mask_password
 from memoranda.settings import _parse_settings
+from memoranda.storage.postgres.connections import parse_url
 from memoranda.storage.sqlite.store import path_from_url
 from memoranda.text.sentences import sentence_spans
 from memoranda.text.terms import query_terms
@@ -53,6 +55,10 @@ from tests.unit.remember.samples import utterance
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 MAX_SECONDS = 1.0
+LONG, SHORT = 20_000, 1_000
+"""Characters of a text: the long ones show what is slow, and take most of the time; for the rest short ones do."""
+ALL_LONG, LONG_EVERY = 300, 5
+"""So many inputs of a target may be long, later on every fifth."""
 MARKER = "5f0c7d0e3b5e4f0f"
 CONFIG = ServerConfig()
 TOKENS = (
@@ -102,6 +108,13 @@ class Target:
 
     parse: Callable[[Any], object]
     samples: Sequence[Any]
+
+
+def _server_urls(text: str) -> object:
+    with suppress(MemorandaError):
+        parse_url(text)
+    # A client of a cluster connects at once.
+    return None if "+cluster://" in text.lower() else redis._open_client(text, 0.1)
 
 
 def _times(text: str) -> object:
@@ -234,7 +247,7 @@ TARGETS: dict[str, Target] = {
         lambda text: trust_of_text(text, check_options(Scope("default"), NOW, timedelta(1))),
         [*SENTENCES, "The user likes tea."],
     ),
-    "poison": Target(lambda text: find_poison(text, "tool"), SENTENCES),
+    "poison": Target(lambda text: find_poison(text, "outside"), SENTENCES),
     "secrets": Target(redact_secrets, SENTENCES),
     "echoes": Target(_echoes, SENTENCES),
     "sentences and terms": Target(lambda text: (sentence_spans(text), query_terms(text)), SENTENCES),
@@ -250,6 +263,7 @@ TARGETS: dict[str, Target] = {
     "JSON values": Target(lambda value: decode_json(json.dumps(copy_json(value))), [WHERE, OPENAI]),
     "answers of models": Target(find_items, ['Sure: ```json\n{"items": [{"text": "a", "quote": "b"}]}\n```', RPC]),
     "database URLs": Target(path_from_url, ["sqlite:///memories.db", "sqlite://", "postgresql://u:p@host/db", "m.db"]),
+    "server URLs": Target(_server_urls, ["postgresql://u:p@host:5432/db?pool_size=4", "redis://u:p@[::1]:6379/0"]),
     "hosts, keys and passwords": Target(_hosts, ["localhost:8700", "[::1]:80", "mmr.9f2c.secret", "redis://u:p@h/0"]),
     "settings": Target(_settings, ["3600", "true", "sqlite:///m.db"]),
     "If-Match": Target(lambda text: memory_routes._expected_version(None, text), ['"3"', "*"]),
@@ -261,9 +275,9 @@ TARGETS: dict[str, Target] = {
 """Everything that parses what a caller, a file or a model gives."""
 
 
-def mutate_text(text: str, rng: random.Random) -> str:
-    """Change a text at a few places."""
-    longest = max(20_000, len(text))
+def mutate_text(text: str, rng: random.Random, longest: int = LONG) -> str:
+    """Change a text at a few places, and cut it where it becomes longer than this and than it was."""
+    longest = max(longest, len(text))
     for _ in range(rng.choice([1, 1, 2, 3, 8])):
         at, end = sorted((rng.randint(0, len(text)), rng.randint(0, len(text))))
         how = rng.randrange(8)
@@ -329,7 +343,7 @@ def make_input(target: str, seed: int, number: int) -> Any:
         return TARGETS[target].samples[number]
     sample = rng.choice(TARGETS[target].samples)
     if isinstance(sample, str):
-        return mutate_text(sample, rng)
+        return mutate_text(sample, rng, LONG if number < ALL_LONG or number % LONG_EVERY == 0 else SHORT)
     for _ in range(rng.choice([1, 1, 2, 4])):
         sample = mutate_value(sample, rng)
     return sample

@@ -204,6 +204,8 @@ class People:
     folder: Path
     names: list[str] = field(default_factory=list)
     """The methods that are still to be asked in this round."""
+    stored: People | None = None
+    """The same places as the store has them, when the manager is a client: what was changed shows there."""
 
     def for_client(self, client: Any) -> People:
         """Return the same places as a client of a server sees them, which has other ids for them.
@@ -212,7 +214,7 @@ class People:
         """
         ids = {memory.content: memory.id for memory in client.list_memories(1000, user=ANY)}
         places = [replace(place, ids=[ids.get(text, _NEVER_GIVEN) for text in place.texts]) for place in self.places]
-        return People(client, places, self.folder)
+        return People(client, places, self.folder, stored=self)
 
     def ask(self, rng: random.Random) -> tuple[str, str | None]:
         """Ask the next method of a round that has each once; return its name, and what was wrong with the answer."""
@@ -222,7 +224,7 @@ class People:
 
     def ask_one(self, name: str, rng: random.Random) -> str | None:
         aim, asked = self.choose(name, rng)
-        before = self._state(aim)
+        before = self.state(aim.canary)
         own = [memory_id for place in self.places if asked.is_same(place) for memory_id in place.ids]
         answer: Any = None
         try:
@@ -235,15 +237,18 @@ class People:
         except Exception as error:  # noqa: BLE001 - an untyped error is a violation
             return f"{name} raised {error!r}"
         where = f"{name} of {asked.names}, aimed at {aim.names}"
-        if self._state(aim) != before:
+        if self.state(aim.canary) != before:
             return f"{where} changed a row of {aim.canary}"
         if name in REFUSED and answer:
             return f"{where} was not refused: {text[:80]}"
         return self.problem(name, asked, text, where)
 
-    def _state(self, place: Place) -> list[object]:
+    def state(self, canary: str) -> list[object]:
         """Return what a query could change of the memories of a place; of one that is gone, the error."""
+        if self.stored is not None:
+            return self.stored.state(canary)
         found = list[object]()
+        (place,) = (each for each in self.places if each.canary == canary)
         for memory_id in place.ids:
             try:
                 each = self.manager.get(memory_id, user=ANY)

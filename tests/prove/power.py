@@ -11,10 +11,12 @@ import shutil
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
-from functools import partial
+from functools import cache, partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final, Literal, cast
+
+from sqlalchemy import TextClause, text
 
 from memoranda.errors import MemorandaError
 from memoranda.settings import MemoryConfig
@@ -168,8 +170,14 @@ class _Rows:
     def __init__(self, raw: Any) -> None:
         self._raw = raw
 
-    def execute(self, statement: object, parameters: dict[str, str]) -> Any:
-        return self._raw.execute(str(statement), parameters)
+    def execute(self, statement: TextClause, parameters: dict[str, str]) -> Any:
+        return self._raw.execute(_sql_of(statement.text), parameters)
+
+
+@cache
+def _sql_of(query: str) -> str:
+    """Return what SQLite is given for a text: SQLAlchemy takes longer to make it than SQLite to run it."""
+    return str(text(query))
 
 
 def _read_rows(path: Path) -> tuple[State, list[str]]:

@@ -42,8 +42,10 @@ class InProcessServer:
     def client(self, key: str | None = None) -> RemoteManager:
         """A client of this application."""
         headers = {"Authorization": f"Bearer {key}"} if key else {}
-        # `self.http` runs the lifespan; this client only sends requests.
-        return RemoteManager(URL, client=TestClient(self.app, base_url=URL, headers=headers, client=LOOPBACK))
+        # `self.http` runs the lifespan; this client only sends requests, by the same event loop.
+        client = TestClient(self.app, base_url=URL, headers=headers, client=LOOPBACK)
+        client.portal = self.http.portal
+        return RemoteManager(URL, client=client)
 
     def async_client(self, key: str | None = None) -> AsyncRemoteManager:
         headers = {"Authorization": f"Bearer {key}"} if key else {}

@@ -16,6 +16,7 @@ import httpx2
 import uvicorn
 
 from memoranda.server.config import ServerConfig
+from memoranda.server.connections import make_protocol
 from memoranda.server.run import create_app, uvicorn_config
 from memoranda.testing.fakes import HashEmbedder
 from tests.ports import free_port
@@ -38,9 +39,18 @@ def serving(folder: Path, **config: Any) -> Iterator[str]:
 
 
 @contextmanager
-def listening(app: Any, config: ServerConfig) -> Iterator[str]:
-    """Serve an application in a thread of this process, as `run` would; yield its address."""
-    port, server = config.port, uvicorn.Server(uvicorn_config(app, config))
+def listening(app: Any, config: ServerConfig, most: int | None = None) -> Iterator[str]:
+    """Serve an application in a thread of this process, as `run` would; yield its address.
+
+    Args:
+        app: The application.
+        config: Its settings.
+        most: How many connections there may be; as many as `run` allows by default.
+    """
+    settings = uvicorn_config(app, config)
+    if most is not None:
+        settings.http = make_protocol(config.body_timeout, most)
+    port, server = config.port, uvicorn.Server(settings)
     thread = threading.Thread(target=server.run)
     thread.start()
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from collections.abc import Iterator
@@ -85,3 +86,27 @@ def test_open_stream_does_not_hold_up_the_end_of_the_server(tmp_path: Path) -> N
         assert time.monotonic() - started < 15
         with pytest.raises(httpx2.TransportError):
             list(lines)
+
+
+async def test_streams_opened_at_once_are_no_more_than_allowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dashboard, "_MAX_STREAMS", 3)
+    answers: list[int] = []
+    with serving(tmp_path) as url:
+        async with httpx2.AsyncClient(base_url=url, timeout=20) as client:
+
+            async def open_one() -> None:
+                async with client.stream("GET", "/ui/events", params={"user": "ann"}) as response:
+                    answers.append(response.status_code)
+                    while len(answers) < 20:  # until the others have their answer
+                        await asyncio.sleep(0.01)
+
+            await asyncio.gather(*(open_one() for _ in range(20)))
+            assert (answers.count(200), answers.count(429)) == (3, 17)
+
+
+def test_silent_stream_sends_something_now_and_then(tmp_path: Path) -> None:
+    with serving(tmp_path) as url, httpx2.Client(base_url=url, timeout=20) as client:
+        lines = listen(client, user="ann")
+        wait_for_line(lines, "event: sessions")
+        assert wait_for_line(lines, ":") == ":"
+        lines.close()  # type: ignore[attr-defined]

@@ -5,6 +5,7 @@ import select
 import signal
 import socket
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -14,9 +15,13 @@ import pytest
 from memoranda import MemoryManager
 from memoranda.client.aio import MemoryManager as RemoteManager
 from memoranda.errors import MemorandaError
+from memoranda.server.config import ServerConfig
 from memoranda.server.keys import open_keys
+from memoranda.server.run import create_app, open_sockets
 from memoranda.settings import MemoryConfig
-from tests.server.running import command_line, process, serving, wait_for
+from memoranda.testing.fakes import HashEmbedder
+from tests.ports import free_port
+from tests.server.running import command_line, listening, process, serving, wait_for
 
 WITHOUT_MODEL = {"MEMORY_ENABLE_VECTOR_SEARCH": "false"}
 
@@ -88,6 +93,20 @@ async def test_stopped_server_keeps_every_acknowledged_write(tmp_path: Path) -> 
     assert not list(tmp_path.glob("*-wal"))
 
 
+async def test_small_answers_are_sent_at_once() -> None:
+    # Otherwise the second part of each answer waits 40 ms, until the first one is acknowledged.
+    (opened,) = open_sockets("127.0.0.1", 0)
+    accepted: asyncio.Future[socket.socket] = asyncio.get_running_loop().create_future()
+
+    class Accepting(asyncio.Protocol):
+        def connection_made(self, transport: asyncio.BaseTransport) -> None:
+            accepted.set_result(transport.get_extra_info("socket"))
+
+    async with await asyncio.get_running_loop().create_server(Accepting, sock=opened):
+        with socket.create_connection(opened.getsockname()):
+            assert (await accepted).getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
 def test_slow_clients_do_not_block_others(tmp_path: Path) -> None:
     with serving(tmp_path, body_timeout=0.3) as url:
         host, port = urlsplit(url).hostname or "", urlsplit(url).port or 0
@@ -120,6 +139,39 @@ def test_slow_headers_time_out_and_quick_ones_do_not(tmp_path: Path) -> None:
             if select.select([slow], [], [], 0.02)[0]:
                 break
         assert slow.recv(1000).startswith(b"HTTP/1.1 408")
+
+
+def test_connections_without_a_request_make_room_for_others(tmp_path: Path) -> None:
+    config = ServerConfig(port=free_port(), allow_unauthenticated=True)
+    app = create_app(config, f"sqlite:///{tmp_path}/server.db", embedder=HashEmbedder(8))
+    with listening(app, config, most=20) as url, ExitStack() as stack:
+        stuck = [stack.enter_context(_connected(url)) for _ in range(60)]
+        assert httpx2.get(f"{url}/healthz", timeout=10).status_code == 200
+        assert stuck[0].recv(100) == b""
+
+
+def test_client_without_a_key_may_send_no_more_than_a_key(tmp_path: Path) -> None:
+    with serving(tmp_path, allow_unauthenticated=False) as url:
+        answer = httpx2.post(f"{url}/ui/login", content=b" " * 5_000, headers={"Content-Type": "application/json"})
+        assert answer.status_code == 413
+
+
+def _read_to_the_end(connection: socket.socket) -> None:
+    while connection.recv(1 << 20):
+        pass
+
+
+@pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="the system has no such limit")
+def test_client_that_takes_nothing_is_cut_off(tmp_path: Path) -> None:
+    with serving(tmp_path, body_timeout=0.5) as url, httpx2.Client(base_url=url) as client:
+        for part in range(10):
+            texts = [f"{part} {number} {'tea ' * 2500}" for number in range(100)]
+            assert client.post("/v1/memories/batch", json={"contents": texts}).status_code == 201
+        with _connected(url) as deaf:
+            deaf.sendall(b"GET /v1/export HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            time.sleep(4)
+            with pytest.raises(ConnectionError):
+                _read_to_the_end(deaf)
 
 
 def test_header_timeout_applies_to_second_request_on_a_connection(tmp_path: Path) -> None:

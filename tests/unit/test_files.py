@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import stat
 from pathlib import Path
 
@@ -54,3 +55,23 @@ def test_nothing_is_written_over_a_database_or_a_file_beside_it(tmp_path: Path, 
     with MemoryManager(database, embedder=HashEmbedder(16)) as manager:
         assert len(manager.list_memories()) == 2
         assert manager.check().ok
+
+
+@pytest.mark.skipif(os.name != "posix", reason="such files cannot be told from those in use there")
+def test_copy_that_a_killed_program_left_is_deleted_by_the_next_one_and_one_in_use_is_not(tmp_path: Path) -> None:
+    target = tmp_path / "m.db"
+    with atomic_replace(target, database=True) as in_use:
+        in_use.write_text("in use")
+        left = tmp_path / ".m.db.0123abcd.partial"
+        left.write_text("a whole copy of a database")
+        journal = tmp_path / f"{left.name}-journal"
+        journal.write_text("pages of it")
+        just_made = tmp_path / ".m.db.4567abcd.partial"
+        just_made.touch()
+        for file in (in_use, left):
+            os.utime(file, (0, 0))
+        with atomic_replace(target, database=True) as temporary:
+            temporary.write_text("new")
+        assert (in_use.read_text(), left.exists(), just_made.exists()) == ("in use", False, True)
+        assert not journal.exists()
+    assert target.read_text() == "in use"

@@ -34,6 +34,7 @@ from memoranda.recall.pipeline import RecallPipeline
 from memoranda.recall.render import RELEVANT, render_context
 from memoranda.records import build
 from memoranda.storage.base import PartitionKey, ReadTransaction
+from memoranda.storage.meta import decode
 from memoranda.storage.read import get_memories
 from memoranda.storage.rows import in_scope
 from memoranda.storage.schema import changes, memories, recalls
@@ -99,7 +100,7 @@ class Insight:
         found = self._open().store.get_meta(last_run_key(self._tenant))
         if found is None:
             return None
-        run = build(LastUpkeep, json.loads(found))
+        run = decode(found, lambda text: build(LastUpkeep, json.loads(text)))
         return run if whole else replace(run, examined=None, changes=None, problems=None)
 
     def states(self, scope: Scope) -> MemoryStates:

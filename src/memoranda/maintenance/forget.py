@@ -29,7 +29,7 @@ from memoranda.maintenance.receipts import DATABASE_FILE, SEARCH_INDEX, Receipts
 from memoranda.results.receipts import ErasureStatus, ForgetReceipt, StoreReceipt
 from memoranda.sessions.base import Namespace, Tenant
 from memoranda.storage.base import ReadTransaction, Store, Transaction, TurnStore
-from memoranda.storage.meta import RESPONSE_BODY, clear_values
+from memoranda.storage.meta import RESPONSE_BODY, clear_values, decode
 from memoranda.storage.recalls import clear_recalls, recalls_with
 from memoranda.storage.rows import scope_conditions, stored_name
 from memoranda.storage.schema import ERASURE_PENDING, LAST_ERASURE, changes, memories, messages
@@ -334,4 +334,4 @@ def is_erasure_pending(store: Store) -> bool:
 
 def last_erasure(store: Store) -> int:
     """Return the number of the newest change that an erasure made; 0 when there was none."""
-    return int(store.get_meta(LAST_ERASURE) or 0)
+    return decode(store.get_meta(LAST_ERASURE) or "0", int)

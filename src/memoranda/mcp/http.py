@@ -40,6 +40,8 @@ from memoranda.types import Clock
 
 ServerFactory: TypeAlias = Callable[[MemoryManager, Owner], MCPServer]
 _OPEN_METHODS: Final = frozenset({"initialize", "ping", "server/discover"})
+_MAX_SESSIONS: Final = 1_000
+"""Sessions that a tenant may have open in one process: each takes 40 KB, until it was not used for half an hour."""
 _READ_AND_WRITE: Final = frozenset({"session_say"})
 """Tools that change something and also return what others have written."""
 
@@ -125,7 +127,9 @@ class _TenantServer:
     def __init__(self, server: MCPServer, max_body: int) -> None:
         # The guard has already checked the Host and Origin headers.
         security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
-        server.streamable_http_app(transport_security=security, max_request_body_size=max_body)
+        server.streamable_http_app(
+            transport_security=security, max_request_body_size=max_body, max_sessions=_MAX_SESSIONS
+        )
         self._sessions = server.session_manager
         self._ready, self._stop = asyncio.Event(), asyncio.Event()
         self._task = asyncio.create_task(self._run())

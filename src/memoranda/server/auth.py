@@ -22,7 +22,7 @@ from memoranda.errors import Denied, Unavailable
 from memoranda.server.keys import SCOPES, ApiKey, Keys, split_key, to_api_key
 from memoranda.sessions.redis import LuaScript, RedisBackend, make_script
 from memoranda.storage.base import OwnedWork, Store, Transaction
-from memoranda.storage.meta import lock_value, put_values
+from memoranda.storage.meta import decode, lock_value, put_values
 from memoranda.types import DEFAULT_TENANT, Clock
 
 _CACHED_KEYS: Final = 10_000
@@ -62,6 +62,10 @@ class _CachedKey:
     key: ApiKey
     checked_at: float
     use_recorded_at: float
+
+    def has(self, secret: str | None) -> bool:
+        """Whether this is the secret that was checked; with None, nothing is left to check."""
+        return secret is None or hmac.compare_digest(self.secret_hash or b"", _hash(secret))
 
 
 class Authenticator:
@@ -121,12 +125,10 @@ class Authenticator:
     async def _check(self, key_id: str, secret: str | None) -> ApiKey:
         """Return a valid key. Without a secret the caller vouches that the key was given."""
         cached = self._cache.get(key_id)
-        now = self._clock()
-        known = cached is not None and (secret is None or cached.secret_hash is not None)
-        if cached is None or not known or self._timer() - cached.checked_at >= self._cache_seconds:
+        # A wrong secret takes the way of an unknown id, so that nobody learns from the time which keys are in use.
+        if cached is None or not cached.has(secret) or self._timer() - cached.checked_at >= self._cache_seconds:
             cached = await in_thread(self._look_up, key_id, secret, cached)
-        matches = secret is None or hmac.compare_digest(cached.secret_hash or b"", _hash(secret))
-        if not matches or not cached.key.is_valid(now):
+        if not cached.key.is_valid(self._clock()):
             self._cache.pop(key_id, None)
             raise Denied(_INVALID_KEY, status=401)
         return cached.key
@@ -226,7 +228,7 @@ class DatabaseBuckets:
 def _take(tx: Transaction, key: ApiKey, rate: float, most: int) -> Grant:
     name, capacity = f"rate:{key.id}", max(1.0, rate)
     stored = lock_value(tx, key.tenant, name)
-    tokens, filled_at = (capacity, tx.at) if stored is None else json.loads(stored)
+    tokens, filled_at = (capacity, tx.at) if stored is None else decode(stored, _to_bucket)
     # The clocks of two machines differ a little: time never runs back here.
     now = max(tx.at, filled_at)
     tokens = min(capacity, tokens + (now - filled_at) / 1e6 * rate)
@@ -235,6 +237,11 @@ def _take(tx: Transaction, key: ApiKey, rate: float, most: int) -> Grant:
     expires_at = now + int((capacity / rate + _KEPT_SECONDS) * 1e6)
     put_values(tx, key.tenant, {name: json.dumps([left, now])}, expires_at)
     return Grant(granted, 0.0 if granted else (1 - left) / rate)
+
+
+def _to_bucket(stored: str) -> tuple[float, int]:
+    tokens, filled_at = json.loads(stored)
+    return float(tokens), int(filled_at)
 
 
 _TAKE: Final[LuaScript] = make_script("""

@@ -46,7 +46,8 @@ class ServerConfig:
     max_fields: int = 10_000
     """Maximum number of fields of one object in a JSON body."""
     body_timeout: float = 20.0
-    """Seconds that a client may take between two chunks of a request; its headers may take twice as long in total."""
+    """Seconds that a client may take between two chunks of a request, to take what it is sent, and in total for a body
+    with less than 2,000 bytes a second; headers may take twice as long in total."""
     shutdown_timeout: int = 30
     """Seconds that running requests have to finish when the server stops."""
     key_cache_seconds: float = 1.0

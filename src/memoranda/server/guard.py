@@ -8,21 +8,20 @@ import re
 import secrets
 import time
 from functools import partial
-from typing import Final, cast
+from typing import Final
 from urllib.parse import urlsplit
 
-import h11
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import cookie_parser
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from memoranda.aio.threads import FairPool, in_thread, large
 from memoranda.dashboard.browser_sessions import COOKIE, CSRF_HEADER, UNATTENDED_HEADER
 from memoranda.errors import Denied, MemorandaError
 from memoranda.server import observability
 from memoranda.server.auth import Principal
+from memoranda.server.body_timer import BodyTimer
 from memoranda.server.config import ServerConfig, is_loopback, strip_port
 from memoranda.server.idempotency import IdempotentRequests
 from memoranda.server.observability import Metrics
@@ -71,7 +70,8 @@ _SECURITY_HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-_HEADER_TIMEOUT_RESPONSE: Final = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+_MAX_SIGN_IN: Final = 4_000
+"""Bytes of a body from somebody who has no key."""
 
 
 def check_declared_length(scope: Scope, limit: int) -> None:
@@ -82,28 +82,20 @@ def check_declared_length(scope: Scope, limit: int) -> None:
             raise RequestRejected(413, f"a request may have {limit:,} bytes: split it up")
 
 
-async def read_body(receive: Receive, config: ServerConfig) -> bytes:
+async def read_body(receive: Receive, limit: int, seconds: float) -> bytes:
     """Return the whole body; reject it when it is too large or too slow."""
     chunks: list[bytes] = []
-    size, more = 0, True
+    size, more, timer = 0, True, BodyTimer(seconds)
     while more:
-        message = await _receive_in_time(receive, config.body_timeout)
+        message = await timer.wait(receive(), lambda found: len(found.get("body", b"")))
+        if message["type"] == "http.disconnect":
+            raise RequestRejected(400, "the connection ended before the request did")
         chunk = message.get("body", b"")
         size, more = size + len(chunk), message.get("more_body", False)
-        if size > config.max_body:
-            raise RequestRejected(413, f"a request may have {config.max_body:,} bytes: split it up")
+        if size > limit:
+            raise RequestRejected(413, f"a request may have {limit:,} bytes: split it up")
         chunks.append(chunk)
     return b"".join(chunks)
-
-
-async def _receive_in_time(receive: Receive, seconds: float) -> Message:
-    try:
-        message = await asyncio.wait_for(receive(), seconds)
-    except TimeoutError:
-        raise RequestRejected(408, f"nothing came for {seconds:g} seconds: send the request again") from None
-    if message["type"] == "http.disconnect":
-        raise RequestRejected(400, "the connection ended before the request did")
-    return message
 
 
 async def parse_json(body: bytes, config: ServerConfig, pool: FairPool, tenant: str) -> JSON:
@@ -245,8 +237,9 @@ class Guard:
         if path in _STREAMED:
             await self._app(scope, receive, reply.send)
             return
-        check_declared_length(scope, self._config.max_body)
-        body = await read_body(receive, self._config)
+        limit = self._config.max_body if principal is not None else _MAX_SIGN_IN
+        check_declared_length(scope, limit)
+        body = await read_body(receive, limit, self._config.body_timeout)
         reply.body_unread = False
         if body:
             _check_content_type(headers)
@@ -395,43 +388,3 @@ def _check_content_type(headers: Headers) -> None:
     content_type = headers.get("content-type", "").partition(";")[0].strip().lower()
     if content_type != "application/json":
         raise RequestRejected(415, "send the body as application/json")
-
-
-def header_timeout_protocol(seconds: float) -> type[asyncio.Protocol]:
-    """Return a uvicorn protocol that closes a connection whose request headers do not arrive in time.
-
-    A client has between one and two times `seconds`, however slowly it sends.
-    """
-
-    class HeaderTimeoutProtocol(H11Protocol):
-        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-            super().connection_made(transport)
-            self._was_waiting = False
-            self._next_check = self.loop.call_later(seconds, self._check)
-
-        def connection_lost(self, exc: Exception | None) -> None:
-            self._next_check.cancel()
-            super().connection_lost(exc)
-
-        def shutdown(self) -> None:
-            # A stream of events never ends by itself: the server would wait for it.
-            if self.cycle is not None and get_route_path(cast(Scope, self.cycle.scope)) == dashboard.EVENTS:
-                self.transport.close()
-            super().shutdown()
-
-        def data_received(self, data: bytes) -> None:
-            super().data_received(data)
-            if self.conn.their_state is not h11.IDLE:
-                self._was_waiting = False
-
-        def _check(self) -> None:
-            # Between two requests uvicorn's keep-alive timer runs; the first byte of the next request stops it.
-            waiting = self.conn.their_state is h11.IDLE and self.timeout_keep_alive_task is None
-            if waiting and self._was_waiting:
-                self.transport.write(_HEADER_TIMEOUT_RESPONSE)
-                self.transport.close()
-                return
-            self._was_waiting = waiting
-            self._next_check = self.loop.call_later(seconds, self._check)
-
-    return HeaderTimeoutProtocol

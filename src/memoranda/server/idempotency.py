@@ -29,6 +29,7 @@ from memoranda.server.observability import LOGGER
 from memoranda.storage.base import OwnedWork, Store, Transaction
 from memoranda.storage.meta import (
     RESPONSE_BODY,
+    decode,
     delete_values,
     drop_expired,
     get_meta,
@@ -260,8 +261,10 @@ def _lost(request: _Request) -> _Mark:
 
 def _locked_mark(tx: Transaction, request: _Request) -> _Mark | None:
     stored = lock_value(tx, request.tenant, _mark_name(request))
-    if stored is None:
-        return None
+    return None if stored is None else decode(stored, _to_mark)
+
+
+def _to_mark(stored: str) -> _Mark:
     values = json.loads(stored)
     return _Mark(**values | {"headers": tuple((name, value) for name, value in values["headers"])})
 

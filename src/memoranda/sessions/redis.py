@@ -280,7 +280,7 @@ def _open_client(url: str, timeout: float, *, decode_responses: bool = False) ->
     from redis.cluster import RedisCluster
     from redis.retry import Retry
 
-    scheme = urlsplit(url).scheme
+    scheme = url.partition("://")[0].lower()
     if scheme not in _SCHEMES:
         raise InvalidInput(f"{mask_password(url)} is no Redis URL: it must start with one of {', '.join(_SCHEMES)}")
     # One retry at once: it replaces a pooled connection that was lost when the server restarted.
@@ -290,9 +290,13 @@ def _open_client(url: str, timeout: float, *, decode_responses: bool = False) ->
         "socket_connect_timeout": timeout,
         "decode_responses": decode_responses,
     }
-    if scheme.endswith("+cluster"):
-        return cast(_RedisConnection, RedisCluster(**_cluster_nodes(url), **options))
-    return cast(_RedisConnection, Redis.from_url(url, **options))
+    try:
+        nodes = _cluster_nodes(url) if scheme.endswith("+cluster") else None
+        if nodes is None:
+            return cast(_RedisConnection, Redis.from_url(url, **options))
+    except ValueError:  # not shown: it can hold a part of the password
+        raise InvalidInput(f"{mask_password(url)} is no Redis URL: check its host and port") from None
+    return cast(_RedisConnection, RedisCluster(**nodes, **options))
 
 
 def _describe(pool: Any) -> str:

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
+from json import JSONDecodeError
 from typing import ParamSpec, TypeVar
 
 from sqlalchemy.exc import DBAPIError, StatementError
@@ -60,7 +61,7 @@ def translate_errors(where: str) -> Iterator[None]:
         if _was_interrupted(str(error.orig)):
             raise KeyboardInterrupt from None
         raise _translate(str(error.orig), where) from error
-    except UnicodeDecodeError as error:
+    except (UnicodeDecodeError, JSONDecodeError) as error:  # nothing but stored values is decoded in a transaction
         raise _translate(f"malformed text: {error}", where) from error
     except UnicodeEncodeError as error:
         advice = "use a UTF-8 locale or another path"

@@ -4,17 +4,18 @@ that expire. A row whose time is over counts as missing, whether or not it is de
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Final
+from typing import Final, TypeVar
 
 from sqlalchemy import ColumnElement, delete, func, select
 
-from memoranda.errors import Conflict, Unavailable
+from memoranda.errors import Conflict, Incompatible, Unavailable
 from memoranda.storage.base import ReadTransaction, Transaction, chunked
 from memoranda.storage.schema import meta, short_lived
 
+_T = TypeVar("_T")
 FILE_KEY: Final = "files:key"
 """The key, inside an encrypted database, of the files beside it: a new key of the database leaves them readable."""
 FORMER_FILE_KEY: Final = "files:former_key"
@@ -32,6 +33,15 @@ def get_meta(tx: ReadTransaction, key: str) -> str | None:
     """Return the value under a key; None when there is none."""
     value: str | None = tx.execute(select(meta.c.value).where(meta.c.key == key)).scalar()
     return value
+
+
+def decode(value: str, read: Callable[[str], _T]) -> _T:
+    """Return what a stored value stands for; `Incompatible` when it is none of its kind: another row was read."""
+    try:
+        return read(value)
+    except (TypeError, ValueError, KeyError, AttributeError) as error:
+        message = "a value that the database keeps about itself is damaged: run check, then repair or restore a backup"
+        raise Incompatible(message) from error
 
 
 def set_meta(tx: Transaction, key: str, value: str) -> None:
@@ -84,8 +94,12 @@ def release_lease(tx: Transaction, lease: Lease) -> None:
 def _read_lease(tx: Transaction, lease: Lease) -> tuple[str, int]:
     """Return the holder and the microsecond the lease ends; an empty holder when it is free."""
     value = get_meta(tx, lease.key)
-    holder, until = ("", 0) if value is None else json.loads(value)
-    return holder, until
+    return ("", 0) if value is None else decode(value, _to_lease)
+
+
+def _to_lease(value: str) -> tuple[str, int]:
+    holder, until = json.loads(value)
+    return str(holder), int(until)
 
 
 RESPONSE_BODY: Final = "body:"

@@ -15,7 +15,7 @@ from sqlalchemy import BigInteger, ColumnElement, bindparam, cast, delete, func,
 
 from memoranda.results.recall import AffectedRecall
 from memoranda.storage.base import ReadTransaction, Transaction, chunked
-from memoranda.storage.meta import get_meta, set_meta
+from memoranda.storage.meta import decode, get_meta, set_meta
 from memoranda.storage.rows import from_micros, json_items
 from memoranda.storage.schema import memories, recalled_memories, recalls
 from memoranda.types import ANY, AnyUser, Scope
@@ -83,7 +83,7 @@ def insert_recalls(tx: Transaction, rows: Sequence[LedgerRow], to_json: Callable
         rows: The recalls.
         to_json: Returns a state as JSON; called for those that are not stored yet.
     """
-    cleared = int(get_meta(tx, _CLEARED) or 0)
+    cleared = decode(get_meta(tx, _CLEARED) or "0", int)
     rows = [row for row in rows if row.asked_at >= cleared]
     _insert_states(tx, {key for row in rows for key in row.states}, to_json)
     entries = [

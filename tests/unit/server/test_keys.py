@@ -101,6 +101,23 @@ async def test_wrong_secret_is_refused_while_the_right_one_is_cached(keys: Keys,
     assert (await authenticator.authenticate(bearer(issued.key), local=False)).key_id == issued.info.id
 
 
+async def test_guess_at_a_key_in_use_takes_the_way_of_an_unknown_key(
+    keys: Keys, authenticator: Authenticator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = keys.create("phone").key
+    key_id, _ = split_key(key) or ("", "")
+    await authenticator.authenticate(f"Bearer {key}", local=False)
+    looked_up: list[str] = []
+    find = keys.find
+    monkeypatch.setattr(keys, "find", lambda name: looked_up.append(name) or find(name))
+    for guess in (f"mmr.{key_id}.{'x' * 43}", f"mmr.0123456789abcdef.{'x' * 43}"):
+        with pytest.raises(Denied):
+            await authenticator.authenticate(f"Bearer {guess}", local=False)
+    assert looked_up == [key_id, "0123456789abcdef"]
+    await authenticator.authenticate(f"Bearer {key}", local=False)  # a guess does not end the cached check
+    assert len(looked_up) == 2
+
+
 async def test_digest_copied_to_another_row_is_useless(
     keys: Keys, store: SQLiteStore, authenticator: Authenticator
 ) -> None:

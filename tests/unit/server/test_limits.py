@@ -43,9 +43,9 @@ def receive_chunks(*bodies: bytes) -> Receive:
 
 
 async def test_body_over_the_limit_is_refused() -> None:
-    assert await read_body(receive_chunks(b"a" * 50, b"b" * 50), SMALL) == b"a" * 50 + b"b" * 50
+    assert await read_body(receive_chunks(b"a" * 50, b"b" * 50), 100, 1.0) == b"a" * 50 + b"b" * 50
     with pytest.raises(RequestRejected) as refused:
-        await read_body(receive_chunks(b"a" * 50, b"b" * 51), SMALL)
+        await read_body(receive_chunks(b"a" * 50, b"b" * 51), 100, 1.0)
     assert refused.value.status == 413
 
 
@@ -55,7 +55,17 @@ async def test_slow_body_times_out() -> None:
         raise AssertionError
 
     with pytest.raises(RequestRejected) as refused:
-        await read_body(never, SMALL)
+        await read_body(never, 100, 0.05)
+    assert refused.value.status == 408
+
+
+async def test_body_that_trickles_in_times_out() -> None:
+    async def trickle() -> Message:
+        await asyncio.sleep(0.01)
+        return {"type": "http.request", "body": b" ", "more_body": True}
+
+    with pytest.raises(RequestRejected) as refused:
+        await asyncio.wait_for(read_body(trickle, 1_000_000, 0.2), 30)
     assert refused.value.status == 408
 
 

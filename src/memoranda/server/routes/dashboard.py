@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -16,6 +17,8 @@ from fastapi import APIRouter, Path, Query
 from pydantic import ConfigDict, Field
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Send
+from starlette.types import Scope as AsgiScope
 
 from memoranda.aio.threads import in_thread
 from memoranda.dashboard.browse import MemoryOrder, MemoryState, SearchOrder
@@ -308,23 +311,28 @@ async def load_demo(caller: Writer) -> CountResponse:
 @routes.get(EVENTS)
 async def stream_events(query: Annotated[EventsQuery, Query()], caller: Reader, request: Request) -> Response:
     """Stream what changes, as server-sent events: memories as they are written, and the open sessions."""
-    if caller.services.streams[caller.principal.key_id] >= _MAX_STREAMS:
-        raise Unavailable(f"this key has {_MAX_STREAMS} streams open: close one", retry_after=_POLL_SECONDS, status=429)
-    insight = await caller.services.get_insight(caller.principal.tenant)
-    return StreamingResponse(_counted(caller, insight, _scope(caller, query), request), media_type="text/event-stream")
-
-
-async def _counted(caller: Caller, insight: Insight, scope: Scope, request: Request) -> AsyncIterator[str]:
-    """Stream the events, and count the stream as one of its key while it is open."""
+    scope, insight = _scope(caller, query), await caller.services.get_insight(caller.principal.tenant)
     streams, key_id = caller.services.streams, caller.principal.key_id
-    streams[key_id] += 1
-    try:
-        async for event in _events(caller, insight, scope, request):
-            yield event
-    finally:
-        streams[key_id] -= 1
-        if not streams[key_id]:
-            del streams[key_id]
+    if streams[key_id] >= _MAX_STREAMS:
+        raise Unavailable(f"this key has {_MAX_STREAMS} streams open: close one", retry_after=_POLL_SECONDS, status=429)
+    return _CountedStream(streams, key_id, _events(caller, insight, scope, request))
+
+
+class _CountedStream(StreamingResponse):
+    """A stream that counts as one of its key from now on, so that of many at once no more than allowed are opened."""
+
+    def __init__(self, streams: Counter[str], key_id: str, events: AsyncIterator[str]) -> None:
+        super().__init__(events, media_type="text/event-stream")
+        self._streams, self._key_id = streams, key_id
+        streams[key_id] += 1
+
+    async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._streams[self._key_id] -= 1
+            if not self._streams[self._key_id]:
+                del self._streams[self._key_id]
 
 
 async def _events(caller: Caller, insight: Insight, scope: Scope, request: Request) -> AsyncIterator[str]:
@@ -334,8 +342,10 @@ async def _events(caller: Caller, insight: Insight, scope: Scope, request: Reque
     yield "retry: 2000\n\n"
     while not await request.is_disconnected():
         polls += 1
-        if polls % _CHECK_EVERY == 0 and not await _may_listen(caller, request):
-            return
+        if polls % _CHECK_EVERY == 0:
+            if not await _may_listen(caller, request):
+                return
+            yield ":\n\n"  # what nobody takes any more ends the connection, which silence would not
         head, changed = await in_thread(insight.changes_since, scope, head)
         if changed:
             shown = [

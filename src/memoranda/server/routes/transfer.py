@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -19,6 +18,7 @@ from memoranda.files import open_to_write
 from memoranda.results.transfer import ImportReport
 from memoranda.security.encryption import EncryptionKey, make_key, open_encrypted, random_key
 from memoranda.server.access import Caller, Reader, Writer, create_router
+from memoranda.server.body_timer import BodyTimer
 from memoranda.server.config import ServerConfig
 from memoranda.server.requests import ScopeQuery
 from memoranda.server.responses import RequestRejected
@@ -76,14 +76,12 @@ def _decrypt(path: Path, key: str) -> Iterator[bytes]:
 
 
 async def _save(chunks: AsyncIterator[bytes], file: IO[bytes], config: ServerConfig) -> None:
-    line = size = 0
+    line, size, timer = 0, 0, BodyTimer(config.body_timeout)
     while True:
         try:
-            chunk = await asyncio.wait_for(anext(chunks), config.body_timeout)
+            chunk = await timer.wait(anext(chunks), len)
         except StopAsyncIteration:
             return
-        except TimeoutError:
-            raise RequestRejected(408, f"nothing came for {config.body_timeout:g} seconds: send it again") from None
         except ClientDisconnect:
             raise RequestRejected(400, "the connection ended before the import did: nothing was imported") from None
         line = line + len(chunk) if b"\n" not in chunk else len(chunk) - chunk.rindex(b"\n")

@@ -64,15 +64,19 @@ class ServerAddress:
 
 def parse_url(url: str) -> ServerAddress:
     """Return the address that a URL names. `pool_size` and `prepare_threshold` are options of our own."""
-    parts = urlsplit(url)
-    options = dict(parse_qsl(parts.query, keep_blank_values=True))
-    own = {name: options.pop(name) for name in ("pool_size", "prepare_threshold") if name in options}
-    conninfo = urlunsplit(("postgresql", parts.netloc, parts.path, urlencode(options), ""))
     try:
+        parts = urlsplit(url)
+        options = dict(parse_qsl(parts.query, keep_blank_values=True))
+        own = {name: options.pop(name) for name in ("pool_size", "prepare_threshold") if name in options}
+        conninfo = urlunsplit(("postgresql", parts.netloc, parts.path, urlencode(options), ""))
         found = conninfo_to_dict(conninfo)
         numbers = {name: int(value) for name, value in own.items()}
-    except (psycopg.Error, ValueError) as error:
-        raise InvalidInput(f"this is not a database URL ({str(error).strip()}): {_EXAMPLE}") from error
+        if "@" not in parts.netloc and "@" in url:
+            raise ValueError("what comes before the @ holds a character that ends it")
+    except (psycopg.Error, ValueError):  # not shown: it can hold the password, or a part of it
+        raise InvalidInput(
+            f"this is not a database URL: {_EXAMPLE}; in a user name or password, write % / ? # [ ] @ : as %25 %2F …"
+        ) from None
     if not found.get("dbname"):
         raise InvalidInput(f"the URL names no database: {_EXAMPLE}")
     if any(number < 1 for number in numbers.values()):

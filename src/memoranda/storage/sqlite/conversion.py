@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from memoranda.errors import EncryptionKeyError, NotFound, Unavailable
-from memoranda.files import PRIVATE, fsync_file, fsync_folder, is_file, overwrite, shred
+from memoranda.files import PRIVATE, delete_abandoned, fsync_file, fsync_folder, is_file, overwrite, shred
 from memoranda.results.transfer import Conversion
 from memoranda.security.encryption import EncryptionKey
 from memoranda.storage.base import key_file
@@ -179,6 +179,7 @@ def _delete_leftovers(database: Path) -> None:
         copy.with_name(copy.name + suffix).unlink(missing_ok=True)
     for unfinished in database.parent.glob(f".{escape(key_file(database).name)}.*.partial"):
         shred(unfinished)
+    delete_abandoned(database)
     if not old.exists():
         return
     if not old.samefile(database):

@@ -32,7 +32,7 @@ from memoranda.storage import migrations
 from memoranda.storage.base import ReadTransaction, ScrubState, Transaction
 from memoranda.storage.errors import called_by_sqlite
 from memoranda.storage.integrity import run_checks, run_repairs
-from memoranda.storage.meta import get_meta, set_meta
+from memoranda.storage.meta import decode, get_meta, set_meta
 from memoranda.storage.rows import SELECT_MEMORY, memory_from_row
 from memoranda.storage.schema import HEAD, memories, metadata, unpack
 from memoranda.storage.sqlite.transaction import Fetch, SQLiteTransaction, read_meta
@@ -244,8 +244,10 @@ class _IndexOfTable:
 def read_state(tx: ReadTransaction) -> ScrubState:
     """Return how far the check has come."""
     stored = get_meta(tx, _STATE)
-    if stored is None:
-        return ScrubState()
+    return ScrubState() if stored is None else decode(stored, _to_state)
+
+
+def _to_state(stored: str) -> ScrubState:
     loaded = json.loads(stored).items()
     values: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in loaded}
     return ScrubState(**values)
