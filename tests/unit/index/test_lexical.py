@@ -76,6 +76,24 @@ def test_scores_among_some_texts_are_those_of_an_index_with_only_these(seed: int
     np.testing.assert_allclose(found[1], expected[1], rtol=1e-6)
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_scores_of_ids_are_those_of_all_scores_whether_asked_before_or_not(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    postings = Postings()
+    for step in range(60):
+        postings.add(int(rng.integers(0, 40)), random_terms(rng))
+        if step % 7 == 6:
+            postings.remove([int(rng.integers(0, 40))])
+        asked = [*random_terms(rng)[:4], "w1", "unknown"]
+        ids = rng.permutation(45).astype(np.int64)
+        among = None if step % 3 else np.sort(rng.choice(45, 20, replace=False)).astype(np.int64)
+        found = dict(zip(*(each.tolist() for each in postings.scores(asked, among)), strict=True))
+        for _ in range(2):
+            scores = postings.scores_of(ids, asked, among).tolist()
+            assert scores == [found.get(each, 0.0) for each in ids.tolist()]
+            assert postings.scores_of(ids, ["unknown"], among).tolist() == [0.0] * 45
+
+
 @pytest.mark.parametrize("limit", [1, 7, 1000])
 def test_search_returns_best_eligible_texts_up_to_limit(limit: int) -> None:
     rng, postings = np.random.default_rng(3), Postings()
