@@ -293,7 +293,8 @@ def main() -> None:
         if system.environment is not None:
             prepare(system.environment)
     plan = QUICK if arguments.quick else FULL
-    figures, errors = measure(plan, SYSTEMS, arguments.folder)
+    # PostgreSQL runs in another folder.
+    figures, errors = measure(plan, SYSTEMS, arguments.folder and arguments.folder.resolve())
     print(f"{plan.memories:,} memories of {plan.users} users\n\n{format_table(figures)}")
     for error in errors:
         print(f"error: {error}")
