@@ -6,7 +6,8 @@ All systems get the same texts and precomputed vectors, and those on PostgreSQL 
 Each runs in a process and an environment of its own. They alternate in rounds, so that a slow minute of the machine
 affects all of them; processor time, with that of the server, depends less on what else the machine does. `--quick`
 takes minutes: 20 users with 200 memories each, in place of 100 users with 1,000. With a folder, a run that was stopped
-goes on where it stopped: what was measured and stored is kept there.
+goes on where it stopped: what was measured and stored is kept there. A system that has added in bulk for ten minutes
+gets no more users, and all are asked about those that every one has: no search gets faster in a larger store.
 """
 
 from __future__ import annotations
@@ -16,9 +17,10 @@ import json
 import os
 import shutil
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import mean, median, quantiles
 from typing import Any, Final, TypeAlias
@@ -57,6 +59,10 @@ class Plan:
     searches: int = 1_000
     recalls: int = 300
     rounds: int = 10
+    bulk_seconds: float = 600.0
+    """A system that has taken longer gets no more memories in bulk."""
+    asked: int = 0
+    """The number of memories that every system got in bulk, about which all are asked."""
 
     @property
     def memories(self) -> int:
@@ -86,6 +92,7 @@ def measure(plan: Plan, systems: Sequence[System], folder: Path | None) -> tuple
             _log(phase.__name__.strip("_"))
             for name, measured in phase(group, plan):
                 figures[name].update(measured)
+            plan = replace(plan, asked=min(each.get("memories", plan.bulk) for each in figures.values()))
         for name, answers in group.run_rounds(1, lambda worker, _: worker.request("close")).items():
             figures[name].update(*answers)
     return figures, group.errors
@@ -188,15 +195,23 @@ Measured: TypeAlias = Iterator[tuple[str, Figures]]
 def _bulk(group: WorkerGroup, plan: Plan) -> Measured:
     """Add whole users at once."""
     users = plan.bulk // plan.per_user
+    stored, seconds = Counter[str](), Counter[str]()
 
-    def request(worker: Worker, number: int) -> Figures:
+    def request(worker: Worker, number: int) -> Figures | None:
+        name = worker.system.name
+        if seconds[name] > plan.bulk_seconds:
+            return None
         low, high = (each * users // plan.rounds * plan.per_user for each in (number, number + 1))
-        return worker.request("bulk", low=low, high=high)
+        answer = worker.request("bulk", low=low, high=high)
+        stored[name] = high
+        seconds[name] += round((high - low) / answer["rate"])
+        return answer
 
     for name, answers in group.run_rounds(plan.rounds, request).items():
         if answers:
-            micros = 1e6 * sum(answer["processor"] for answer in answers) / (users * plan.per_user)
-            yield name, {"bulk": median(answer["rate"] for answer in answers), "bulk_processor": micros}
+            micros = 1e6 * sum(answer["processor"] for answer in answers) / stored[name]
+            rate = median(answer["rate"] for answer in answers)
+            yield name, {"bulk": rate, "bulk_processor": micros, "memories": stored[name]}
 
 
 def _add(group: WorkerGroup, plan: Plan) -> Measured:
@@ -218,7 +233,7 @@ def _search(group: WorkerGroup, plan: Plan) -> Measured:
 
     def request(worker: Worker, number: int) -> Figures:
         seeds = range(number * plan.searches // plan.rounds, (number + 1) * plan.searches // plan.rounds)
-        return worker.request("search", queries=[(seed, 0, plan.bulk) for seed in seeds])
+        return worker.request("search", queries=[(seed, 0, plan.asked) for seed in seeds])
 
     for name, answers in group.run_rounds(plan.rounds, request).items():
         times = sorted(ms for answer in answers for ms in answer["ms"])
@@ -234,8 +249,8 @@ def _recall(group: WorkerGroup, plan: Plan) -> Measured:
 
     def request(worker: Worker, number: int) -> Figures:
         seeds = range(number * plan.recalls // plan.rounds, (number + 1) * plan.recalls // plan.rounds)
-        queries = [(1_000_000 + seed, 0, plan.bulk) for seed in seeds]
-        return worker.request("recall", queries=queries, known=plan.bulk)
+        queries = [(1_000_000 + seed, 0, plan.asked) for seed in seeds]
+        return worker.request("recall", queries=queries, known=plan.asked)
 
     for name, answers in group.run_rounds(plan.rounds, request).items():
         shares = [share for answer in answers for share in answer["recall"]]
@@ -243,6 +258,7 @@ def _recall(group: WorkerGroup, plan: Plan) -> Measured:
 
 
 ROWS: Final = (
+    ("memories", "memories added in bulk", "{:,.0f}", None),
     ("bulk", "bulk add, /s", "{:,.0f}", True),
     ("bulk_processor", "bulk add, processor time, µs", "{:,.0f}", False),
     ("add_1", "add, 1 client, /s", "{:,.0f}", True),

@@ -231,13 +231,12 @@ class Postings:
         if known is None:
             if self._share_bytes > self._text_bytes:  # as with the counts
                 self._clear_shares()
-            if self._length_penalty is None:
-                self._length_penalty = self._penalize_lengths(None)
             few = self._count_few(term)
-            if few is None:
-                known = self._share_out(*self._counts(term), 1, self._length_penalty, len(self))
+            if few is not None:
+                known = _share_out_few(few, self._whole_penalty(), len(self))
             else:
-                known = _share_out_few(few, self._length_penalty, len(self))
+                numbers, counts = self._counts(term)  # first: it may clear what is kept
+                known = self._share_out(numbers, counts, 1, self._whole_penalty(), len(self))
             self._shares_cache[term] = known
             self._share_bytes += _TERM_BYTES + 8 * len(known.shares)
         return known
@@ -252,6 +251,11 @@ class Postings:
             for number in occurrences:
                 counts[number] = counts.get(number, 0) + 1
         return counts
+
+    def _whole_penalty(self) -> NDArray[np.float64]:
+        if self._length_penalty is None:
+            self._length_penalty = self._penalize_lengths(None)
+        return self._length_penalty
 
     def _penalize_lengths(self, visible: NDArray[np.bool_] | None) -> NDArray[np.float64]:
         """Return what long texts are divided by, by number, for the average length of those that count."""

@@ -8,6 +8,7 @@ import pytest
 
 from memoranda.errors import InvalidInput
 from memoranda.index.lexical import K1, B, Postings
+from memoranda.text.terms import OR
 
 VOCABULARY = [f"w{number}" for number in range(60)]
 
@@ -92,6 +93,23 @@ def test_scores_of_ids_are_those_of_all_scores_whether_asked_before_or_not(seed:
             scores = postings.scores_of(ids, asked, among).tolist()
             assert scores == [found.get(each, 0.0) for each in ids.tolist()]
             assert postings.scores_of(ids, ["unknown"], among).tolist() == [0.0] * 45
+
+
+def test_scores_stay_the_same_when_many_questions_fill_the_caches() -> None:
+    rng = np.random.default_rng(1)
+    texts = {number: [VOCABULARY[int(word)] for word in rng.integers(0, 60, size=40)] for number in range(1, 31)}
+    postings = Postings()
+    for number, words in texts.items():
+        postings.add(number, words)
+    ids = np.arange(1, 31, dtype=np.int64)
+    for _ in range(3):
+        for first in VOCABULARY:
+            asked = [f"{first}{OR}{other}" for other in VOCABULARY[:8]]
+            fresh = Postings()
+            fresh.add_all(list(texts), list(texts.values()))
+            assert postings.scores_of(ids, asked).tolist() == fresh.scores_of(ids, asked).tolist()
+            assert postings.full_match_score(asked) == fresh.full_match_score(asked)
+            assert postings.nbytes < 4 * fresh._text_bytes
 
 
 @pytest.mark.parametrize("limit", [1, 7, 1000])
