@@ -1,11 +1,13 @@
 """Memoranda on SQLite and PostgreSQL beside mem0 on pgvector and LangGraph's PostgresStore.
 
-    python benchmarks/scale.py [--quick]
+    python benchmarks/scale.py [--quick] [--folder FOLDER]
 
 All systems get the same texts and precomputed vectors, and those on PostgreSQL use one server that syncs every commit.
 Each runs in a process and an environment of its own. They alternate in rounds, so that a slow minute of the machine
 affects all of them; processor time, with that of the server, depends less on what else the machine does. `--quick`
-takes minutes: 20 users with 200 memories each, in place of 100 users with 1,000.
+takes minutes: 20 users with 200 memories each, in place of 100 users with 1,000. With a folder, a run that was stopped
+goes on where it stopped: what was measured and stored is kept there. A system that has added in bulk for ten minutes
+gets no more users, and all are asked about those that every one has: no search gets faster in a larger store.
 """
 
 from __future__ import annotations
@@ -13,10 +15,12 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import mean, median, quantiles
 from typing import Any, Final, TypeAlias
@@ -54,7 +58,11 @@ class Plan:
     """Memories that are added by single calls, for each number of clients."""
     searches: int = 1_000
     recalls: int = 300
-    rounds: int = 5
+    rounds: int = 10
+    bulk_seconds: float = 600.0
+    """A system that has taken longer gets no more memories in bulk."""
+    asked: int = 0
+    """The number of memories that every system got in bulk, about which all are asked."""
 
     @property
     def memories(self) -> int:
@@ -71,11 +79,12 @@ FULL: Final = Plan()
 QUICK: Final = Plan(users=20, per_user=200, single=240, searches=200, recalls=60, rounds=4)
 
 
-def measure(plan: Plan, systems: Sequence[System]) -> tuple[dict[str, Figures], list[str]]:
+def measure(plan: Plan, systems: Sequence[System], folder: Path | None) -> tuple[dict[str, Figures], list[str]]:
     """Return the figures of each system, and the errors."""
     with ExitStack() as stack:
-        server = stack.enter_context(run_server(durable=True))
-        group = WorkerGroup([stack.enter_context(_start(system, server)) for system in systems])
+        kept_in = None if folder is None else folder / "server"
+        server = stack.enter_context(run_server(durable=True, kept_in=kept_in))
+        group = WorkerGroup([stack.enter_context(_start(system, server, folder)) for system in systems])
         opened = group.run_rounds(1, lambda worker, _: worker.open(plan.memories, scope_size=plan.per_user))
         group.workers = [worker for worker in group.workers if opened[worker.system.name]]
         figures: dict[str, Figures] = {name: dict(answers[0]) for name, answers in opened.items() if answers}
@@ -83,19 +92,55 @@ def measure(plan: Plan, systems: Sequence[System]) -> tuple[dict[str, Figures], 
             _log(phase.__name__.strip("_"))
             for name, measured in phase(group, plan):
                 figures[name].update(measured)
+            plan = replace(plan, asked=min(each.get("memories", plan.bulk) for each in figures.values()))
         for name, answers in group.run_rounds(1, lambda worker, _: worker.request("close")).items():
             figures[name].update(*answers)
     return figures, group.errors
 
 
+class Journal:
+    """What was measured of one system so far, in a file: a request that has its answer there is not made again."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        lines = path.read_text().splitlines() if path.exists() else []
+        self._answers: dict[str, Figures | None] = dict(map(json.loads, lines))
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether the last run was stopped while the system was storing: nobody knows how much it has."""
+        return any(answer is None and key.startswith(('["bulk"', '["add"')) for key, answer in self._answers.items())
+
+    def ask(self, command: str, arguments: Figures, request: Callable[[], Figures]) -> Figures:
+        """Return the answer in the file, or make the request and keep its answer."""
+        key = json.dumps([command, arguments])
+        known = self._answers.get(key)
+        if known is not None or command in ("open", "close"):
+            return known or request()
+        self._note(key, None)
+        answer = request()
+        self._note(key, answer)
+        return answer
+
+    def _note(self, key: str, answer: Figures | None) -> None:
+        with self._path.open("a") as file:
+            file.write(json.dumps([key, answer]) + "\n")
+
+
 class MeteredWorker(Worker):
     """Adds to each answer the seconds of processor time that the system and the server have taken for it."""
 
-    def __init__(self, system: System, server: PostgresServer) -> None:
-        super().__init__(system)
+    def __init__(self, system: System, server: PostgresServer, folder: Path | None) -> None:
+        super().__init__(system, folder)
         self._server = int((server.data / "postmaster.pid").read_text().split()[0])
+        self._journal = None if folder is None else Journal(folder / "journal")
 
     def request(self, command: str, **arguments: Any) -> Figures:
+        if self._journal is None:
+            return self._request(command, arguments)
+        return self._journal.ask(command, arguments, lambda: self._request(command, arguments))
+
+    def _request(self, command: str, arguments: Figures) -> Figures:
         before = self._measure()
         answer = super().request(command, **arguments)
         return answer | {"processor": self._measure() - before}
@@ -120,16 +165,28 @@ def _ticks(process: int) -> list[int]:
     return [int(fields[position]) for position in (1, 11, 12, 13, 14)]
 
 
-def _start(system: System, server: PostgresServer) -> Worker:
-    """Start the process of a system, with an empty database of its own."""
+def _start(system: System, server: PostgresServer, folder: Path | None) -> Worker:
+    """Start the process of a system, with a database of its own: an empty one, or the one of a run that was stopped."""
+    name = "peer_" + "".join(letter for letter in system.name.lower() if letter.isalnum())
+    kept_in = None if folder is None else folder / name
+    if kept_in is not None and Journal(kept_in / "journal").is_broken:
+        _log(f"{system.name} was stopped while it stored: it begins anew")
+        shutil.rmtree(kept_in)
+    if kept_in is None or not kept_in.exists():
+        server.execute(f"DROP DATABASE IF EXISTS {name}")
+        _create_database(system, server, name)
+    if kept_in is not None:
+        kept_in.mkdir(exist_ok=True)
+    os.environ[POSTGRES_URL] = server.url(name) if system is OURS_POSTGRES else server.url(name, "postgres")
+    return MeteredWorker(system, server, kept_in)
+
+
+def _create_database(system: System, server: PostgresServer, name: str) -> None:
     if system is OURS_POSTGRES:
-        os.environ[POSTGRES_URL] = server.new_database()
-    else:
-        name = "peer_" + "".join(letter for letter in system.name.lower() if letter.isalnum())
-        server.execute(f"CREATE DATABASE {name}")
-        server.execute("CREATE EXTENSION vector", name)
-        os.environ[POSTGRES_URL] = server.url(name, "postgres")
-    return MeteredWorker(system, server)
+        server.create_database(name)
+        return
+    server.execute(f"CREATE DATABASE {name}")
+    server.execute("CREATE EXTENSION vector", name)
 
 
 Measured: TypeAlias = Iterator[tuple[str, Figures]]
@@ -138,15 +195,23 @@ Measured: TypeAlias = Iterator[tuple[str, Figures]]
 def _bulk(group: WorkerGroup, plan: Plan) -> Measured:
     """Add whole users at once."""
     users = plan.bulk // plan.per_user
+    stored, seconds = Counter[str](), Counter[str]()
 
-    def request(worker: Worker, number: int) -> Figures:
+    def request(worker: Worker, number: int) -> Figures | None:
+        name = worker.system.name
+        if seconds[name] > plan.bulk_seconds:
+            return None
         low, high = (each * users // plan.rounds * plan.per_user for each in (number, number + 1))
-        return worker.request("bulk", low=low, high=high)
+        answer = worker.request("bulk", low=low, high=high)
+        stored[name] = high
+        seconds[name] += round((high - low) / answer["rate"])
+        return answer
 
     for name, answers in group.run_rounds(plan.rounds, request).items():
         if answers:
-            micros = 1e6 * sum(answer["processor"] for answer in answers) / (users * plan.per_user)
-            yield name, {"bulk": median(answer["rate"] for answer in answers), "bulk_processor": micros}
+            micros = 1e6 * sum(answer["processor"] for answer in answers) / stored[name]
+            rate = median(answer["rate"] for answer in answers)
+            yield name, {"bulk": rate, "bulk_processor": micros, "memories": stored[name]}
 
 
 def _add(group: WorkerGroup, plan: Plan) -> Measured:
@@ -168,7 +233,7 @@ def _search(group: WorkerGroup, plan: Plan) -> Measured:
 
     def request(worker: Worker, number: int) -> Figures:
         seeds = range(number * plan.searches // plan.rounds, (number + 1) * plan.searches // plan.rounds)
-        return worker.request("search", queries=[(seed, 0, plan.bulk) for seed in seeds])
+        return worker.request("search", queries=[(seed, 0, plan.asked) for seed in seeds])
 
     for name, answers in group.run_rounds(plan.rounds, request).items():
         times = sorted(ms for answer in answers for ms in answer["ms"])
@@ -184,8 +249,8 @@ def _recall(group: WorkerGroup, plan: Plan) -> Measured:
 
     def request(worker: Worker, number: int) -> Figures:
         seeds = range(number * plan.recalls // plan.rounds, (number + 1) * plan.recalls // plan.rounds)
-        queries = [(1_000_000 + seed, 0, plan.bulk) for seed in seeds]
-        return worker.request("recall", queries=queries, known=plan.bulk)
+        queries = [(1_000_000 + seed, 0, plan.asked) for seed in seeds]
+        return worker.request("recall", queries=queries, known=plan.asked)
 
     for name, answers in group.run_rounds(plan.rounds, request).items():
         shares = [share for answer in answers for share in answer["recall"]]
@@ -193,6 +258,7 @@ def _recall(group: WorkerGroup, plan: Plan) -> Measured:
 
 
 ROWS: Final = (
+    ("memories", "memories added in bulk", "{:,.0f}", None),
     ("bulk", "bulk add, /s", "{:,.0f}", True),
     ("bulk_processor", "bulk add, processor time, µs", "{:,.0f}", False),
     ("add_1", "add, 1 client, /s", "{:,.0f}", True),
@@ -236,13 +302,15 @@ def _log(text: str) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="a small store, in minutes")
+    parser.add_argument("--folder", type=Path, help="keep everything there, and go on where a run was stopped")
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
     arguments = parser.parse_args()
     for system in SYSTEMS:
         if system.environment is not None:
             prepare(system.environment)
     plan = QUICK if arguments.quick else FULL
-    figures, errors = measure(plan, SYSTEMS)
+    # PostgreSQL runs in another folder.
+    figures, errors = measure(plan, SYSTEMS, arguments.folder and arguments.folder.resolve())
     print(f"{plan.memories:,} memories of {plan.users} users\n\n{format_table(figures)}")
     for error in errors:
         print(f"error: {error}")

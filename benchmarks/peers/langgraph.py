@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -24,16 +23,15 @@ class LangGraph:
         from langgraph.store.memory import InMemoryStore
 
         self.version = version("langgraph-checkpoint")
-        self._ids = count()
         self._put_op = PutOp
         self._store: Any = InMemoryStore(index={"dims": DIMENSION, "embed": _embed_with(lookup), "fields": ["text"]})
 
     def add(self, item: Item) -> None:
-        self._store.put((item.user,), str(next(self._ids)), {"text": item.text, "source": "bench"})
+        self._store.put((item.user,), _key(item), {"text": item.text, "source": "bench"})
 
     def add_many(self, items: Sequence[Item]) -> None:
         self._store.batch(
-            [self._put_op((item.user,), str(next(self._ids)), {"text": item.text, "source": "bench"}) for item in items]
+            [self._put_op((item.user,), _key(item), {"text": item.text, "source": "bench"}) for item in items]
         )
 
     def search(self, query: Query) -> list[str]:
@@ -53,7 +51,6 @@ class LangGraphPostgres(LangGraph):
         from langgraph.store.postgres import PostgresStore
 
         self.version = version("langgraph-checkpoint-postgres")
-        self._ids = count()
         self._put_op = PutOp
         self._context = PostgresStore.from_conn_string(
             os.environ[POSTGRES_URL],
@@ -65,6 +62,11 @@ class LangGraphPostgres(LangGraph):
 
     def close(self) -> None:
         self._context.__exit__(None, None, None)
+
+
+def _key(item: Item) -> str:
+    """Return the number of an item, with which its text ends."""
+    return item.text.rpartition(" ")[2]
 
 
 def _embed_with(lookup: Lookup) -> Callable[[Sequence[str]], list[list[float]]]:

@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import tempfile
+from pathlib import Path
 from typing import Any, Self
 
 from peers.systems import BENCHMARKS, CACHE, System, create_cache_folder, environment_of, python_of
@@ -18,11 +19,13 @@ class MeasurementFailed(Exception):
 class Worker:
     """A process of `peers.worker` in the system's environment. A context manager."""
 
-    def __init__(self, system: System) -> None:
+    def __init__(self, system: System, kept_in: Path | None = None) -> None:
+        """Start the process; its files are deleted at the end, unless they are kept in a folder."""
         create_cache_folder()
         self.system = system
+        self._is_kept = kept_in is not None
         # On the disk of the checkout: the system's temporary folder may be in memory, where a sync costs nothing.
-        self._folder = tempfile.mkdtemp(dir=CACHE)
+        self._folder = str(kept_in) if kept_in is not None else tempfile.mkdtemp(dir=CACHE)
         self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed in __exit__
         self._process = subprocess.Popen(
             [python_of(system), "-m", "peers.worker"],
@@ -65,7 +68,8 @@ class Worker:
         self._process.kill()
         self._process.communicate()
         self._log.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        if not self._is_kept:
+            shutil.rmtree(self._folder, ignore_errors=True)
 
 
 def import_seconds(system: System) -> float:

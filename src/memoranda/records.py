@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, make_dataclass
 from datetime import datetime
 from enum import Enum
 from functools import cache
@@ -114,11 +114,31 @@ class HitRecord(AttributeRecord):
     def __post_init__(self) -> None:  # written out, as every recall makes many
         memory, score = self.memory, self.score
         dict.update(
-            self, id=memory.id, content=memory.content, score=score, similarity_score=score, key=memory.key,
-            value=to_plain(memory.value), agent_id=memory.agent, memory_type=memory.type,
-            importance_score=memory.importance, timestamp=memory.valid_from.isoformat(), source=memory.source,
-            session=memory.session, message_id=memory.message_id, metadata=to_plain(memory.metadata),
+            self, {
+                "id": memory.id, "content": memory.content, "score": score, "similarity_score": score,
+                "key": memory.key, "value": to_plain(memory.value), "agent_id": memory.agent,
+                "memory_type": memory.type, "importance_score": memory.importance,
+                "timestamp": memory.valid_from.isoformat(), "source": memory.source, "session": memory.session,
+                "message_id": memory.message_id, "metadata": to_plain(memory.metadata),
+            },
         )  # fmt: skip
+
+
+def fast_maker(kind: type[_T]) -> Callable[..., _T]:
+    """Return a function that makes a frozen record of all its fields in order, several times as fast as its class.
+
+    The record is made by a class whose fields are not frozen, and then handed over to its own. Defaults and
+    `__post_init__` do not apply.
+    """
+    names = [f.name for f in fields(kind)]  # type: ignore[arg-type]
+    open_kind = make_dataclass(f"_{kind.__name__}", names, bases=kind.__bases__, slots=True, repr=False, eq=False)
+
+    def make(*values: Any) -> _T:
+        made = open_kind(*values)
+        made.__class__ = kind
+        return cast(_T, made)
+
+    return make
 
 
 class ResultList(list[_T]):
@@ -149,6 +169,8 @@ def to_plain(value: Any) -> Any:
     """Return a value as plain JSON data."""
     if type(value) in _PLAIN:
         return value
+    if type(value) is dict and not value:
+        return {}
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, Record | dict):

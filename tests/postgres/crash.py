@@ -2,18 +2,22 @@
 
     python -m tests.postgres.crash --clients 2000 --servers 200
 
-A client prints each note after the store has acknowledged it. Both numbers are of kills (SIGKILL; an immediate stop).
+A client writes each note to a pipe after the store has acknowledged it. Both numbers are of kills (SIGKILL; an
+immediate stop). Clients are forked from this process, which has no connection: a new interpreter would import for
+longer than it writes.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import random
-import subprocess
+import signal
 import sys
 import time
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import IO
 
 from memoranda.errors import Unavailable
 from memoranda.storage import open_store
@@ -27,8 +31,8 @@ ADA = Scope(user="ada")
 WRITERS = 2
 
 
-def write_notes(url: str, name: str) -> None:
-    """Write notes until killed, and print each one that was acknowledged."""
+def write_notes(url: str, name: str, acknowledged: int) -> None:
+    """Write notes until killed, and each one that was acknowledged to a pipe."""
     store = open_store(url)
     number = 0
     while True:
@@ -39,7 +43,7 @@ def write_notes(url: str, name: str) -> None:
             store.write(MemoryWrite([new]))
         except Unavailable:
             continue
-        print(note, flush=True)
+        os.write(acknowledged, f"{note}\n".encode())
 
 
 def run(server: PostgresServer, clients: int, servers: int, seed: int) -> tuple[int, int, list[str]]:
@@ -51,24 +55,44 @@ def run(server: PostgresServer, clients: int, servers: int, seed: int) -> tuple[
         writers = [_start(url, f"{started + n}") for n in range(WRITERS)]
         started += WRITERS
         for writer in writers:
-            assert writer.stdout is not None
-            acknowledged.append(writer.stdout.readline().strip())  # it has begun to write
+            acknowledged.append(writer.notes.readline().strip())  # it has begun to write
         time.sleep(choose.uniform(0.0, 0.3))
         if number in kills_of_server:
             server.stop("immediate")
             server.start()
             time.sleep(choose.uniform(0.0, 0.5))
         for writer in writers:
-            writer.kill()
-            output, _ = writer.communicate()
             # A line that was cut by the kill was acknowledged as well, but nobody was told.
-            acknowledged += [line for line in output.split("\n")[:-1] if line]
+            acknowledged += [line for line in writer.kill().split("\n")[:-1] if line]
     return _compare(url, acknowledged)
 
 
-def _start(url: str, name: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "tests.postgres.crash", "--write", url, "--name", name]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+@dataclass(frozen=True, slots=True)
+class _Client:
+    """A process that writes, and the notes that were acknowledged to it."""
+
+    process: int
+    notes: IO[str]
+
+    def kill(self) -> str:
+        """Kill the process, and return the notes that were not read yet."""
+        os.kill(self.process, signal.SIGKILL)
+        os.waitpid(self.process, 0)
+        with self.notes:
+            return self.notes.read()
+
+
+def _start(url: str, name: str) -> _Client:
+    source, target = os.pipe()
+    process = os.fork()
+    if process == 0:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+        try:
+            write_notes(url, name, target)
+        finally:
+            os._exit(1)
+    os.close(target)
+    return _Client(process, os.fdopen(source))
 
 
 def _compare(url: str, acknowledged: list[str]) -> tuple[int, int, list[str]]:
@@ -88,11 +112,7 @@ def main() -> int:
     parser.add_argument("--clients", type=int, default=100, help="how many times the clients are killed")
     parser.add_argument("--servers", type=int, default=10, help="how many times the server is killed")
     parser.add_argument("--seed", type=int, default=int(time.time()))
-    parser.add_argument("--write", help=argparse.SUPPRESS)
-    parser.add_argument("--name", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.write:
-        write_notes(options.write, options.name)
     with run_server(durable=True) as server:
         acknowledged, stored, problems = run(server, options.clients // WRITERS, options.servers, options.seed)
     print(

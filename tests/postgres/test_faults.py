@@ -152,6 +152,7 @@ def test_promoted_standby_has_what_was_acknowledged_and_takes_the_next_writes() 
         with run_standby(primary) as standby:
             primary.execute("ALTER SYSTEM SET synchronous_standby_names = '*'")
             primary.execute("SELECT pg_reload_conf()")
+            _wait_for(lambda: _is_synchronous(primary))
             hosts = f"127.0.0.1:{primary.port},127.0.0.1:{standby.port}"
             store = open_store(f"postgresql://{SERVICE}@{hosts}/{name}")
             acknowledged: list[str] = []
@@ -182,6 +183,11 @@ def test_promoted_standby_has_what_was_acknowledged_and_takes_the_next_writes() 
             assert store.check() == []
             store.close()
         primary.start()
+
+
+def _is_synchronous(primary: PostgresServer) -> bool:
+    with psycopg.connect(primary.url("postgres", "postgres")) as connection:
+        return connection.execute("SELECT sync_state FROM pg_stat_replication").fetchall() == [("sync",)]
 
 
 def _wait_for(is_true: Callable[[], bool]) -> None:

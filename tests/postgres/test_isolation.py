@@ -73,17 +73,38 @@ def test_every_table_shows_only_rows_of_the_tenant_that_is_set(server: PostgresS
 
 
 def test_no_row_of_another_tenant_can_be_written(filled: str) -> None:
+    changed = 0
     with psycopg.connect(filled) as connection:
-        for table in ("memories", "messages", "changes", "owners"):
-            with connection.transaction(force_rollback=True):
-                connection.execute("SELECT set_config('memoranda.tenant', 'one', true)")
-                statement = sql.SQL("UPDATE {} SET tenant = 'two'").format(sql.Identifier(table))
-                with pytest.raises(psycopg.errors.InsufficientPrivilege):
-                    connection.execute(statement)
-            with connection.transaction(force_rollback=True):
-                connection.execute("SELECT set_config('memoranda.tenant', 'one', true)")
-                statement = sql.SQL("DELETE FROM {} WHERE tenant = 'two'").format(sql.Identifier(table))
-                assert connection.execute(statement).rowcount == 0
+        for table in sorted(tables(connection) - _WITHOUT_TENANT):
+            name = sql.Identifier(table)
+            for tenant in ("", "one"):  # "" is no tenant
+                for statement in ("DELETE FROM {} WHERE tenant = 'two'", "UPDATE {} SET tenant = tenant"):
+                    with connection.transaction(force_rollback=True):
+                        _set_tenant(connection, tenant)
+                        own = count(connection, table).get(tenant, 0)
+                        done = connection.execute(sql.SQL(statement).format(name)).rowcount
+                        assert done == (own if statement.startswith("UPDATE") else 0), (table, tenant, statement)
+            for statement in ("UPDATE {0} SET tenant = 'two'", _COPY):
+                with connection.transaction(force_rollback=True):
+                    _set_tenant(connection, "one")
+                    if not count(connection, table):
+                        continue
+                    changed += 1
+                    columns = connection.execute(_COLUMNS, (table,)).fetchall()
+                    others = sql.SQL(", ").join(sql.Identifier(column) for (column,) in columns)
+                    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                        connection.execute(sql.SQL(statement).format(name, others))
+    assert changed >= 2 * 14
+
+
+_COPY = "INSERT INTO {0} (tenant, {1}) OVERRIDING SYSTEM VALUE SELECT 'two', {1} FROM {0} LIMIT 1"
+_COLUMNS = """SELECT column_name FROM information_schema.columns
+WHERE table_schema = 'public' AND table_name = %s AND column_name <> 'tenant' AND is_generated = 'NEVER'"""
+
+
+def _set_tenant(connection: Connection, tenant: str) -> None:
+    if tenant:
+        connection.execute("SELECT set_config('memoranda.tenant', %s, true)", (tenant,))
 
 
 def test_setting_does_not_outlive_its_transaction(filled: str) -> None:

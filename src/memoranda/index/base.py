@@ -84,6 +84,10 @@ class TextIndex(Protocol):
         """Return ids and scores of all texts that hold any of the terms, by ascending id."""
         ...
 
+    def scores_of(self, ids: IntArray, query_terms: Sequence[str], among: IntArray | None = None) -> FloatArray:
+        """Return the score of the text of each id, 0 for one that holds no term, is unknown or not in `among`."""
+        ...
+
     def full_match_score(self, query_terms: Sequence[str], among: IntArray | None = None) -> float:
         """Return the score of a text of average length that holds every term once."""
         ...

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import log
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,16 @@ B = 0.4
 _MAX_REMOVED = 0.25  # share of removed texts above which the lists are compacted
 _MIN_COMPACTED = 64  # texts; fewer are never compacted
 _TERM_BYTES = 200  # a term, its dict slot and its array
+_FEW = 12  # occurrences of a word that are counted one by one
 _NONE = np.empty(0, dtype=np.int64)
+
+
+class _TermShares(NamedTuple):
+    """The texts that hold a term, its weight, and what it adds to the score of each."""
+
+    numbers: IntArray | list[int]
+    weight: float
+    shares: NDArray[np.float64] | list[float]
 
 
 class Postings:
@@ -38,9 +48,16 @@ class Postings:
         self._occurrences: dict[str, array[int]] = {}
         # The counts made from these lists for queries; cleared when a text is added.
         self._counts_cache: dict[str, tuple[IntArray, IntArray]] = {}
+        # What each of these terms adds to scores where every text counts; cleared when a text is added.
+        self._shares_cache: dict[str, _TermShares] = {}
+        self._share_bytes = 0
+        self._length_penalty: NDArray[np.float64] | None = None
         self._cached_bytes = 0
         # The ids that the last search was among, and which texts that are; cleared when one is added or removed.
         self._last_visible: tuple[IntArray, NDArray[np.bool_]] | None = None
+        # The ids whose scores were last asked for, and their numbers; and all numbers by id. Both cleared likewise.
+        self._last_numbers: tuple[IntArray, IntArray] | None = None
+        self._order: IntArray | None = None
         self._numbers: dict[int, int] = {}
         self._ids: IntArray = np.empty(0, dtype=np.int64)
         self._lengths = np.empty(0, dtype=np.int32)
@@ -54,7 +71,7 @@ class Postings:
     @property
     def nbytes(self) -> int:
         """The approximate memory that this takes."""
-        return self._text_bytes + self._cached_bytes
+        return self._text_bytes + self._cached_bytes + self._share_bytes
 
     @property
     def _text_bytes(self) -> int:
@@ -97,7 +114,7 @@ class Postings:
     def remove(self, ids: Iterable[int]) -> int:
         """Remove the known ones of these ids, and return how many they were."""
         removed = [number for id in ids if (number := self._numbers.pop(int(id), None)) is not None]
-        self._last_visible = None
+        self._last_visible = self._last_numbers = self._order = None
         for number in removed:
             self._live[number] = False
             self._total -= int(self._lengths[number])
@@ -125,6 +142,15 @@ class Postings:
         order = np.argsort(self._ids[numbers], kind="stable")
         return self._ids[numbers][order], scores[order].astype(np.float32)
 
+    def scores_of(self, ids: IntArray, query_terms: Sequence[str], among: IntArray | None = None) -> FloatArray:
+        """Return the score of the text of each id, 0 for one that holds no term, is unknown or not in `among`."""
+        scores = self._add_scores(query_terms, self._visible(among))
+        if scores is None:
+            return np.zeros(len(ids), dtype=np.float32)
+        if self._last_numbers is None or self._last_numbers[0] is not ids:
+            self._last_numbers = ids, self._numbers_of(ids)
+        return np.append(scores, 0.0)[self._last_numbers[1]].astype(np.float32)  # the last one for unknown ids
+
     def coverage(self, query_terms: Sequence[str], ids: IntArray) -> FloatArray:
         """Return for each id which share of the weight of the terms its text holds, 0…1; rare terms weigh more."""
         found, total, visible = np.zeros(len(ids)), 0.0, self._visible(ids)
@@ -139,6 +165,8 @@ class Postings:
         """Return the score of a text of average length that holds every term once; counted over ids in `among`."""
         visible = self._visible(among)
         count, terms = self._count(visible), sorted(set(query_terms))
+        if self._is_whole(visible):
+            return sum(self._term_shares(term).weight for term in terms) / (1 + K1)
         return sum(_idf(len(self._counts(term, visible)[0]), count) for term in terms) / (1 + K1)
 
     def _visible(self, among: IntArray | None) -> NDArray[np.bool_] | None:
@@ -150,25 +178,97 @@ class Postings:
             self._last_visible = among, visible
         return self._last_visible[1]
 
+    def _numbers_of(self, ids: IntArray) -> IntArray:
+        """Return the number of each id, -1 for those that this index does not have."""
+        live = np.flatnonzero(self._live[: self._size])
+        if not len(live):
+            return np.full(len(ids), -1, dtype=np.int64)
+        if self._order is None:
+            self._order = live[np.argsort(self._ids[live], kind="stable")]
+        known = self._ids[self._order]
+        found = np.minimum(np.searchsorted(known, ids), len(known) - 1)
+        return np.where(known[found] == ids, self._order[found], -1)
+
     def _count(self, visible: NDArray[np.bool_] | None) -> int:
         return len(self) if visible is None else int(np.count_nonzero(visible))
 
     def _match(
         self, query_terms: Sequence[str], visible: NDArray[np.bool_] | None
     ) -> tuple[IntArray, NDArray[np.float64]]:
-        scores, count = np.zeros(self._size), self._count(visible)
+        scores = self._add_scores(query_terms, visible)
+        found = _NONE if scores is None else np.flatnonzero(scores)
+        return found, np.zeros(0) if scores is None else scores[found]
+
+    def _add_scores(self, query_terms: Sequence[str], visible: NDArray[np.bool_] | None) -> NDArray[np.float64] | None:
+        """Return the score of each text by its number; None when no text holds a term."""
+        count = self._count(visible)
         if not count:
-            return np.empty(0, dtype=np.int64), scores[:0]
+            return None
+        # Sorted, so that the order of the terms in a question does not change the rounding.
+        terms = sorted(query_terms)
+        if self._is_whole(visible) and len(set(terms)) == len(terms):
+            shares = [self._term_shares(term) for term in terms]
+        else:
+            penalty = self._penalize_lengths(visible)
+            shares = [
+                self._share_out(*self._counts(term, visible), times, penalty, count)
+                for term, times in sorted(Counter(terms).items())
+            ]
+        held = [each for each in shares if len(each.numbers)]
+        if not held:
+            return None
+        numbers = np.concatenate([each.numbers for each in held])
+        shares_added = np.concatenate([each.shares for each in held])
+        return np.bincount(numbers, shares_added, self._size).astype(np.float64, copy=False)
+
+    def _is_whole(self, visible: NDArray[np.bool_] | None) -> bool:
+        """Return whether every text counts that the lists hold."""
+        return visible is None and len(self._numbers) == self._size
+
+    def _term_shares(self, term: str) -> _TermShares:
+        """Return what a term that occurs once in a question adds to the scores, where every text counts."""
+        known = self._shares_cache.get(term)
+        if known is None:
+            if self._share_bytes > self._text_bytes:  # as with the counts
+                self._clear_shares()
+            few = self._count_few(term)
+            if few is not None:
+                known = _share_out_few(few, self._whole_penalty(), len(self))
+            else:
+                numbers, counts = self._counts(term)  # first: it may clear what is kept
+                known = self._share_out(numbers, counts, 1, self._whole_penalty(), len(self))
+            self._shares_cache[term] = known
+            self._share_bytes += _TERM_BYTES + 8 * len(known.shares)
+        return known
+
+    def _count_few(self, term: str) -> dict[int, int] | None:
+        """Return how often each text holds a term that is rare; None for other terms, which arrays count faster."""
+        counts: dict[int, int] = {}
+        for each in term.split(OR):
+            occurrences = self._occurrences.get(each, ())
+            if len(occurrences) > _FEW:
+                return None
+            for number in occurrences:
+                counts[number] = counts.get(number, 0) + 1
+        return counts
+
+    def _whole_penalty(self) -> NDArray[np.float64]:
+        if self._length_penalty is None:
+            self._length_penalty = self._penalize_lengths(None)
+        return self._length_penalty
+
+    def _penalize_lengths(self, visible: NDArray[np.bool_] | None) -> NDArray[np.float64]:
+        """Return what long texts are divided by, by number, for the average length of those that count."""
         lengths = self._lengths[: self._size]
         total = self._total if visible is None else int(lengths[visible].sum())
-        length_penalty = K1 * (1 - B + B * lengths / max(total / count, 1e-9))
-        # Sorted, so that the order of the terms in a question does not change the rounding.
-        for term, times in sorted(Counter(query_terms).items()):
-            numbers, counts = self._counts(term, visible)
-            weight = times * _idf(len(numbers), count)
-            scores[numbers] += weight * counts / (counts + length_penalty[numbers])
-        found = np.flatnonzero(scores)
-        return found, scores[found]
+        return np.asarray(K1 * (1 - B + B * lengths / max(total / max(self._count(visible), 1), 1e-9)), np.float64)
+
+    @staticmethod
+    def _share_out(
+        numbers: IntArray, counts: IntArray, times: int, penalty: NDArray[np.float64], count: int
+    ) -> _TermShares:
+        idf = _idf(len(numbers), count)
+        return _TermShares(numbers, idf, times * idf * counts / (counts + penalty[numbers]))
 
     def _counts(self, term: str, visible: NDArray[np.bool_] | None = None) -> tuple[IntArray, IntArray]:
         """Return the numbers of the texts that hold the term, or one of its alternatives, and how often each does."""
@@ -202,10 +302,17 @@ class Postings:
     def _clear_cache(self) -> None:
         self._counts_cache.clear()
         self._cached_bytes = 0
+        self._clear_shares()
+
+    def _clear_shares(self) -> None:
+        self._shares_cache.clear()
+        self._share_bytes = 0
+        self._length_penalty = None
 
     def _append(self, ids: Sequence[int], lengths: Sequence[int]) -> int:
         """Append texts, and return the number of the first."""
-        self._last_visible = None
+        self._last_visible = self._last_numbers = self._order = None
+        self._clear_shares()
         start, end = self._size, self._size + len(ids)
         self._ids, self._lengths = grow_array(self._ids, end), grow_array(self._lengths, end)
         self._live = grow_array(self._live, end)
@@ -234,6 +341,14 @@ class Postings:
 
 def _cache_bytes(counts: tuple[IntArray, IntArray]) -> int:
     return _TERM_BYTES + counts[0].nbytes + counts[1].nbytes
+
+
+def _share_out_few(counts: Mapping[int, int], penalty: NDArray[np.float64], count: int) -> _TermShares:
+    """Return the same as `_share_out`, to the last bit."""
+    idf = _idf(len(counts), count)
+    return _TermShares(
+        list(counts), idf, [idf * each / (each + penalty.item(number)) for number, each in counts.items()]
+    )
 
 
 def _idf(frequency: int, count: int) -> float:

@@ -269,7 +269,9 @@ class Partition:
             dialogue = dialogue_shares(sessions[order], columns["speaker"][order], machines)
             by_id = np.argsort(ids[order], kind="stable")
             all_positions = np.arange(len(ids), dtype=np.int64)
-            self._timeline = Timeline(ids[order], sessions[order], times, by_id, dialogue, all_positions)
+            ids = ids[order]
+            ids.flags.writeable = False  # so that what was found for them can be kept
+            self._timeline = Timeline(ids, sessions[order], times, by_id, dialogue, all_positions)
         return self._timeline
 
     def _session_numbers(self) -> IntArray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,7 +47,6 @@ class StoredPostings(Postings):
     def __init__(self, search: OwnerSearch) -> None:
         super().__init__()
         self._search = search
-        self._order: IntArray | None = None
 
     @property
     def _text_bytes(self) -> int:
@@ -67,15 +66,12 @@ class StoredPostings(Postings):
         for term in [term for term in self._counts_cache if not new.isdisjoint(term.split(OR))]:
             self._uncache(term)
 
-    def remove(self, ids: Iterable[int]) -> int:
-        self._order = None
-        return super().remove(ids)
-
-    def _match(
-        self, query_terms: Sequence[str], visible: NDArray[np.bool_] | None
-    ) -> tuple[IntArray, NDArray[np.float64]]:
+    def _add_scores(self, query_terms: Sequence[str], visible: NDArray[np.bool_] | None) -> NDArray[np.float64] | None:
         self._read_counts(query_terms)
-        return super()._match(query_terms, visible)
+        return super()._add_scores(query_terms, visible)
+
+    def _count_few(self, term: str) -> dict[int, int] | None:  # noqa: ARG002
+        return None
 
     def _counts(self, term: str, visible: NDArray[np.bool_] | None = None) -> tuple[IntArray, IntArray]:
         if term not in self._counts_cache:
@@ -101,17 +97,6 @@ class StoredPostings(Postings):
         counts = np.concatenate([counts for _, counts in found])[numbers >= 0]
         unique, positions = np.unique(numbers[numbers >= 0], return_inverse=True)
         return unique, np.bincount(positions, weights=counts, minlength=len(unique)).astype(np.int64)
-
-    def _numbers_of(self, ids: IntArray) -> IntArray:
-        """Return the number of each id, -1 for those that this partition does not have."""
-        live = np.flatnonzero(self._live[: self._size])
-        if not len(live):
-            return np.full(len(ids), -1, dtype=np.int64)
-        if self._order is None:
-            self._order = live[np.argsort(self._ids[live], kind="stable")]
-        known = self._ids[self._order]
-        found = np.minimum(np.searchsorted(known, ids), len(known) - 1)
-        return np.where(known[found] == ids, self._order[found], -1)
 
 
 class StoredVectors:

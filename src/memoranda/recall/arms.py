@@ -85,7 +85,7 @@ class CandidateSet:
 
     def rows_of(self, ids: IntArray) -> IntArray:
         """Return the row of each id that is in the set, leaving out the others."""
-        if not len(self.ids):
+        if not len(self.ids) or not len(ids):
             return np.empty(0, dtype=np.int64)
         found = np.searchsorted(self.ids, ids, sorter=self.by_id)
         rows = self.by_id[np.minimum(found, len(self.ids) - 1)]
@@ -104,16 +104,6 @@ class CandidateSet:
         if not row or self.sessions[row] == UNNAMED or self.sessions[row - 1] != self.sessions[row]:
             return None
         return row - 1 if self.positions[row] - self.positions[row - 1] == 1 else None
-
-    def align(self, ids: IntArray, scores: FloatArray) -> FloatArray:
-        """Return scores that are given by ascending id as one score per row, 0 where there is none."""
-        aligned = np.zeros(len(self), dtype=np.float32)
-        if not len(ids) or not len(self):
-            return aligned
-        found = np.minimum(np.searchsorted(ids, self.ids), len(ids) - 1)
-        known = ids[found] == self.ids
-        aligned[known] = scores[found[known]]
-        return aligned
 
 
 def find_same_question(partition: Partition, parsed: ParsedQuery) -> IntArray:
@@ -266,11 +256,15 @@ def dense_arm(query: QueryVector, vectors: VectorIndex, candidates: CandidateSet
     baseline = query.baseline
     cosines = vectors.scores(query.vector, candidates.ids)
     sampled = cosines if sample is candidates.ids else vectors.scores(query.vector, sample)
-    sampled = sampled[sampled > -1.0]  # -1 means that a memory has no vector yet
+    known = sampled > -1.0  # -1 means that a memory has no vector yet
+    if not known.all():
+        sampled = sampled[known]
     mean, deviation = _moments(sampled, len(sampled), (baseline, _PRIOR_SPREAD * (1.0 - baseline)))
-    deviations = np.where(cosines > -1.0, (cosines - mean) / deviation, 0.0)
-    raw = np.clip((cosines - baseline) / (1.0 - baseline), 0.0, 1.0)
-    return Arm("dense", raw.astype(np.float32), _to_power(deviations, DENSE_POWER), mean, deviation)
+    deviations = (cosines - mean) / deviation
+    if sampled is not cosines:
+        deviations = np.where(cosines > -1.0, deviations, 0.0)
+    raw = ((cosines - baseline) / (1.0 - baseline)).clip(0.0, 1.0)
+    return Arm("dense", raw.astype(np.float32, copy=False), _to_power(deviations, DENSE_POWER), mean, deviation)
 
 
 def with_best_sentences(arm: Arm, rows: IntArray, best: NDArray[np.float64]) -> Arm:
@@ -301,13 +295,14 @@ def lexical_arm(terms: Sequence[str], texts: TextIndex, candidates: CandidateSet
     full_score = texts.full_match_score(terms, candidates.in_scope)
     if not full_score:
         return Arm("lexical", np.zeros(len(candidates), np.float32), np.zeros(len(candidates), np.float32))
-    ids, found = texts.scores(terms, candidates.in_scope)
-    shares = candidates.align(ids, found) / np.float32(full_score)
-    sampled = shares if candidates.total == len(candidates) else found / np.float32(full_score)
+    shares = texts.scores_of(candidates.ids, terms, candidates.in_scope) / np.float32(full_score)
+    sampled = shares
+    if candidates.total != len(candidates):
+        sampled = texts.scores(terms, candidates.in_scope)[1] / np.float32(full_score)
     mean, deviation = _moments(sampled, candidates.total, _PRIOR_WORDS)
     # Most texts share no word with a question, so the deviation is tiny: its floor keeps one rare word in proportion.
     scores = (shares - mean) / max(deviation, _PRIOR_WORDS[1])
-    return Arm("lexical", np.minimum(shares, 1.0), scores.astype(np.float32))
+    return Arm("lexical", np.minimum(shares, 1.0), scores.astype(np.float32, copy=False))
 
 
 def combine_arms(arms: Sequence[Arm]) -> FloatArray:

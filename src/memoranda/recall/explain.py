@@ -21,7 +21,7 @@ from memoranda.recall.query import ROLES, ParsedQuery, RecallQuery
 from memoranda.recall.rank import Ranking, to_scores
 from memoranda.results.recall import Replay, Why, WhyNot, WhyNotStep
 from memoranda.security.id_cipher import show_id
-from memoranda.storage.claims import claims_in, fold
+from memoranda.storage.claims import claims_in, claims_of, fold
 from memoranda.storage.lifecycle import read_archive_reason, read_lineage
 from memoranda.storage.read import matching_ids
 from memoranda.text.sentences import words_of
@@ -280,10 +280,12 @@ def answer_signals(
 
 def _holds_asked_fact(memory: Memory, question: str) -> bool:
     """Return whether a memory holds the value of a slot that a question asks for: "Where do I live?"."""
+    if memory.valid_to is not None or not claims_of(memory):
+        return False
     words = [word.casefold() for word in words_of(question)]
     owned = {word for owner, word in pairwise(words) if owner in ("my", "our")}
     own = {fold(memory.speaker or ""), fold(str(memory.user)), "user"}
-    for claim in claims_in(memory.notes) if memory.valid_to is None else ():
+    for claim in claims_in(memory.notes):
         named = set(query_terms(claim.attribute))
         others = set(query_terms(_ASKED_BY.get(claim.attribute, "")))
         asked = set(query_terms(question))

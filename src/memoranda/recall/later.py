@@ -107,7 +107,11 @@ def attach_later(
 
     Only what had not expired and was known counts, and what had begun to be true at `as_of`.
     """
-    marked = [hit.id for hit in hits if hit.memory.notes.keys() & (FOLLOWED, DISPUTED) or enders_of(hit.memory)]
+    marked = [
+        hit.id
+        for hit in hits
+        if hit.memory.notes and (hit.memory.notes.keys() & (FOLLOWED, DISPUTED) or enders_of(hit.memory))
+    ]
     if not marked:
         return list(hits), {}
     against_ids = store.read(lambda tx: read_opposed(tx, marked, CONTRADICTS), tenant=scope.tenant)

@@ -55,6 +55,7 @@ _LONGEST_WAIT: Final = 10.0
 _REFERENCE: Final = "$memory"
 """The key that stands for a memory inside an answer; its value is the position among the stored states."""
 _MEMORY_FIELDS: Final = tuple(spec.name for spec in fields(Memory))
+_all_fields: Final = attrgetter(*_MEMORY_FIELDS)
 _fixed_fields: Final = attrgetter(*(name for name in _MEMORY_FIELDS if name not in ("metadata", "notes", "value")))
 _MAX_DIGESTS: Final = 2_000
 _IDLE: Final = 0.02
@@ -284,8 +285,9 @@ def _copy_mutable(memory: Memory) -> bytes:
 
 def _encode_memory(memory: Memory, mutable: bytes) -> str:
     metadata, notes, value = marshal.loads(mutable)
-    plain = {name: getattr(memory, name) for name in _MEMORY_FIELDS}
-    return escape_surrogates(_encode(plain | {"metadata": metadata, "notes": notes, "value": value}))
+    plain = dict(zip(_MEMORY_FIELDS, _all_fields(memory), strict=True))
+    plain.update(metadata=metadata, notes=notes, value=value)
+    return escape_surrogates(_encode(plain))
 
 
 def _hit_to_plain(hit: Hit) -> list[Any]:

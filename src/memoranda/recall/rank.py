@@ -13,6 +13,7 @@ from memoranda.embedding.base import unpack_sentences
 from memoranda.index.partition import UNNAMED, Partition
 from memoranda.recall.arms import Arm, CandidateSet, combine_arms, with_best_sentences
 from memoranda.recall.query import ROLES, ParsedQuery
+from memoranda.records import fast_maker
 from memoranda.text.terms import ENDS_WITH_QUESTION, OR, keys_in_window, query_terms
 from memoranda.types import ArmScore, FloatArray, IntArray, Window
 
@@ -47,6 +48,8 @@ _EVEN_SUM = 3.0
 """The sum at which a memory is as likely as not to be the one asked for."""
 _SUM_SCALE = 1.5
 _MAX_EXPONENT = 50.0
+_make_score = fast_maker(ArmScore)
+_GAINS = ("neighbours", "asking", "session", "speaker", "time", "kind")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +112,8 @@ class Ranking:
     said: NDArray[np.bool_]
     """Which memories the speakers asked about said."""
     evidence: Evidence
+    nothing: FloatArray
+    """The gains of those names under which nobody gains; zeros."""
     company: NDArray[np.bool_] | None = None
     """Which memories they and others said in the talks with them; None when no people with names are asked about."""
     by_people: bool = False
@@ -121,7 +126,11 @@ class Ranking:
 
     def best(self, limit: int, allowed: NDArray[np.bool_] | None = None) -> IntArray:
         """Return the rows of the best memories, best first, ties by id."""
-        rows = np.flatnonzero(self._matching() if allowed is None else self._matching() & allowed)
+        matching = self._matching()
+        if matching is None:
+            rows = np.arange(len(self.candidates)) if allowed is None else np.flatnonzero(allowed)
+        else:
+            rows = np.flatnonzero(matching if allowed is None else matching & allowed)
         if limit < len(rows):
             sums = self.sums[rows]
             rows = rows[sums >= np.partition(sums, len(sums) - limit)[len(sums) - limit]]
@@ -137,13 +146,14 @@ class Ranking:
         for arm in self.arms:
             _add_scores(found, arm.name, arm.raw, arm.scores, rows, arm.raw[rows] > 0)
         for name, gains in self.gains.items():
-            _add_scores(found, name, gains, gains, rows, gains[rows] != 0)
+            if gains is not self.nothing:
+                _add_scores(found, name, gains, gains, rows, gains[rows] != 0)
         return [tuple(scores) for scores in found]
 
-    def _matching(self) -> NDArray[np.bool_]:
-        """Return which memories match at all; with vectors, every memory is close to some degree."""
+    def _matching(self) -> NDArray[np.bool_] | None:
+        """Return which memories match; None for all: with vectors, every memory is close to some degree."""
         if any(arm.name == "dense" for arm in self.arms):
-            return np.ones(len(self.candidates), dtype=np.bool_)
+            return None
         matching = self.gains["time"] > 0
         for arm in self.arms:
             matching |= arm.raw > 0
@@ -151,7 +161,7 @@ class Ranking:
             return matching
         # A time is a preference: a question that names one excludes nothing else that the person said.
         matching |= self.said
-        return matching if matching.any() else np.ones(len(matching), dtype=np.bool_)
+        return matching if matching.any() else None
 
 
 def _add_scores(
@@ -166,32 +176,37 @@ def _add_scores(
     if not counting.any():
         return
     chosen = values[rows]
-    ranks = 1 + len(values) - np.searchsorted(np.sort(values), chosen, side="right")
+    ranks = 1 + np.count_nonzero(values > chosen[:, None], axis=1)
     each = zip(found, counting.tolist(), ranks.tolist(), chosen.tolist(), gains[rows].tolist(), strict=True)
     for scores, counts, rank, value, gain in each:
         if counts:
-            scores.append(ArmScore(name, rank, value, gain))
+            scores.append(_make_score(name, rank, value, gain))
 
 
 def rank(arms: Sequence[Arm], candidates: CandidateSet, evidence: Evidence) -> Ranking:
     """Add up the arms and the gains of each candidate."""
     arm_sums = combine_arms(arms)
-    asking, said = _mark(evidence.asking, candidates), _mark(evidence.said, candidates)
+    said = _mark(evidence.said, candidates)
     nothing = np.zeros(len(candidates), dtype=np.float32)
-    gains = {"neighbours": nothing, "asking": nothing}
+    gains = dict.fromkeys(_GAINS, nothing)
     content = arm_sums
     if candidates.dialogue.any():
+        asking = _mark(evidence.asking, candidates)
         gains["neighbours"] = candidates.dialogue * neighbour_gains(arm_sums, asking, candidates)
         gains["asking"] = -np.float32(ASKING_COST) * candidates.dialogue * asking
         content = arm_sums + gains["neighbours"] + gains["asking"]
-    gains["session"] = session_gains(content, candidates)
+    if (candidates.sessions != UNNAMED).any():
+        gains["session"] = session_gains(content, candidates)
     company = _company(said, candidates) if evidence.names_people else None
-    gains["speaker"] = speaker_gains(said, company)
-    gains["time"] = time_gains(evidence.windows, candidates, evidence.mentioning)
-    gains["kind"] = answer_type_gains(evidence.with_answer_type, candidates)
+    if said.any():
+        gains["speaker"] = speaker_gains(said, company)
+    if evidence.windows or evidence.mentioning:
+        gains["time"] = time_gains(evidence.windows, candidates, evidence.mentioning)
+    if evidence.with_answer_type is not None:
+        gains["kind"] = answer_type_gains(evidence.with_answer_type, candidates)
     sums = content + gains["session"] + gains["speaker"] + gains["time"] + gains["kind"]
     by_people = bool(evidence.windows) or evidence.only_people
-    return Ranking(candidates, tuple(arms), content, gains, sums, said, evidence, company, by_people)
+    return Ranking(candidates, tuple(arms), content, gains, sums, said, evidence, nothing, company, by_people)
 
 
 def rank_by_sentences(ranking: Ranking, query: FloatArray, packed: Mapping[int, bytes]) -> Ranking:
@@ -237,8 +252,6 @@ def session_gains(scores: FloatArray, candidates: CandidateSet) -> FloatArray:
     """Return a share of the best score in its session for each memory: where one memory fits, more may."""
     sessions = candidates.sessions
     unnamed = sessions == UNNAMED
-    if unnamed.all():
-        return np.zeros(len(candidates), dtype=np.float32)
     starts = np.concatenate(([0], np.flatnonzero(sessions[1:] != sessions[:-1]) + 1))
     best = np.maximum(np.maximum.reduceat(scores, starts), 0)
     gains = SESSION_SHARE * np.repeat(best, np.diff(starts, append=len(candidates)))
@@ -259,8 +272,6 @@ def speaker_gains(said: NDArray[np.bool_], company: NDArray[np.bool_] | None = N
 
     With `company`, all that was said in the talks with them gains, and what they said themselves gains more.
     """
-    if not said.any():
-        return np.zeros(len(said), dtype=np.float32)
     if company is None or not company.any():
         return said * np.float32(SPEAKER_SHARE * _log_odds(SPEAKER_ODDS, said))
     of_talks = np.float32(PEOPLE_SHARE * _log_odds(COMPANY_ODDS, company))
@@ -275,8 +286,6 @@ def time_gains(windows: Sequence[Window], candidates: CandidateSet, mentioning: 
     4 · (1 - f) / f times those of one outside. A window around nearly everything gains nothing.
     """
     gains = np.zeros(len(candidates), dtype=np.float32)
-    if not windows and not mentioning:
-        return gains
     for window in windows:
         gains = np.maximum(gains, _window_share(window, candidates))
     for ids in mentioning:

@@ -24,7 +24,7 @@ from memoranda.security.secret_patterns import (
 )
 from memoranda.text.cache import text_cache
 from memoranda.text.sentences import Span
-from memoranda.text.word_filter import WordFilter, WordFlags, longest_words, needed_words
+from memoranda.text.word_filter import AnyPart, WordFilter, WordFlags, longest_words, needed_words
 from memoranda.types import JSON
 
 REPLACEMENT: Final = "[redacted]"
@@ -44,7 +44,7 @@ _SPOKEN_HINTS: Final = tuple(map(re.compile, SPOKEN_HINTS))
 _NAMES_SECRET: Final = 1
 _SAID_WITH_SECRET: Final = 2
 _MAY_HAVE_SHAPE: Final = 4
-_NAME_WORDS, _SAID_WORDS = longest_words(WORDS_HINT), longest_words(SPOKEN_PARTS)
+_NAME_WORDS, _SAID_WORDS = AnyPart(longest_words(WORDS_HINT)), AnyPart(longest_words(SPOKEN_PARTS))
 _SHAPE_WORD: Final = re.compile(r"[=:]|</|[a-z0-9_+/.-]{16}|bearer|-----begin")
 """In a word of every text that `SHAPE_HINT` matches."""
 _LONG_NUMBER: Final = re.compile(r"\d(?:[ -]?\d){12}")
@@ -212,13 +212,9 @@ def _is_said_with_secret(lowered: str) -> bool:
 def _find_word_flags(word: str) -> int:
     """Return whether a word may name a secret, be said with one or have the shape of one: too often at most."""
     spaced = f" {word} "
-    said = any(map(spaced.__contains__, _SAID_WORDS)) or any(hint.search(spaced) for hint in _SPOKEN_HINTS)
-    found = {
-        _NAMES_SECRET: any(map(spaced.__contains__, _NAME_WORDS)),
-        _SAID_WITH_SECRET: said,
-        _MAY_HAVE_SHAPE: _SHAPE_WORD.search(word) is not None,
-    }
-    return sum(flag for flag, is_set in found.items() if is_set)
+    said = _SAID_WORDS.is_in(spaced) or any(hint.search(spaced) for hint in _SPOKEN_HINTS)
+    has_shape = _SHAPE_WORD.search(word) is not None
+    return _NAMES_SECRET * _NAME_WORDS.is_in(spaced) | _SAID_WITH_SECRET * said | _MAY_HAVE_SHAPE * has_shape
 
 
 _WORD_FLAGS: Final = WordFlags(_find_word_flags)

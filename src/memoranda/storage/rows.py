@@ -15,6 +15,7 @@ from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.types import TEXT, Boolean
 
 from memoranda.errors import Incompatible, InvalidType
+from memoranda.records import fast_maker
 from memoranda.storage.base import IndexRow, Owner
 from memoranda.storage.schema import lineage, memories, revisions, unpack
 from memoranda.text.checks import escape_surrogates
@@ -202,32 +203,37 @@ def _is_of(row: Sequence[Any], scope: Scope) -> bool:
     )
 
 
+_make_memory: Final = fast_maker(Memory)
 _TYPES: Final = {each.value: each for each in MemoryType}  # much faster than to call the class
 
 
 def _build_memory(row: Sequence[Any]) -> Memory:
-    return Memory(
-        row[0], unpack(row[1]) or "", _TYPES.get(row[2]) or MemoryType(row[2]), row[3],
-        from_micros(row[4]), from_micros(row[5]),
-        tenant=row[6], agent=row[7] or None, user=row[8] or None, session=row[9] or None, source=row[10], trust=row[11],
-        metadata=_from_json(row[12]), key=row[13], value=None if row[14] is None else json.loads(unpack(row[14]) or ""),
-        message_id=row[15], speaker=row[16], valid_to=_from_micros_or_none(row[17]),
-        expires_at=_from_micros_or_none(row[18]), superseded_by=row[19], archived_at=_from_micros_or_none(row[20]),
-        version=row[21], pinned=bool(row[23]), notes=_from_json(row[24]),
-        quarantined_at=_from_micros_or_none(row[25]), superseded_at=_from_micros_or_none(row[26]),
-        edited_at=_from_micros_or_none(row[27]),
+    (
+        memory_id, content, kind, importance, recorded_at, valid_from, tenant, agent, user, session, source, trust,
+        metadata, key, value, message_id, speaker, valid_to, expires_at, superseded_by, archived_at, version, _, pinned,
+        notes, quarantined_at, superseded_at, edited_at, *_,
+    ) = row  # fmt: skip
+    # Without a call for what most rows do not have: every recall builds a dozen.
+    return _make_memory(
+        memory_id, unpack(content) or "", _TYPES.get(kind) or MemoryType(kind), importance,
+        from_micros(recorded_at), from_micros(valid_from),
+        tenant, agent or None, user or None, session or None, source, trust,
+        {} if metadata == "{}" else _from_json(metadata), key,
+        None if value is None else json.loads(unpack(value) or ""), message_id, speaker,
+        None if valid_to is None else from_micros(valid_to),
+        None if expires_at is None else from_micros(expires_at), superseded_by,
+        None if archived_at is None else from_micros(archived_at), version, bool(pinned),
+        {} if notes == "{}" else _from_json(notes), None if quarantined_at is None else from_micros(quarantined_at),
+        None if superseded_at is None else from_micros(superseded_at),
+        None if edited_at is None else from_micros(edited_at),
     )  # fmt: skip
 
 
 def _from_json(text: str) -> dict[str, Any]:
-    values = {} if text == "{}" else json.loads(text)
+    values = json.loads(text)
     if not isinstance(values, dict):
         raise TypeError("a JSON object is expected")
     return values
-
-
-def _from_micros_or_none(micros: int | None) -> datetime | None:
-    return None if micros is None else from_micros(micros)
 
 
 _NAMES = frozenset(

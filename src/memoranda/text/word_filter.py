@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from functools import reduce
+from functools import cached_property, reduce
+from itertools import groupby
 from operator import or_
 from typing import Final, TypeAlias
 
@@ -195,6 +196,27 @@ class WordFilter:
 _LONGEST_KNOWN: Final = 40
 
 
+class AnyPart:
+    """Parts of texts, of which it is told in one pass over a text whether it has any, however many there are."""
+
+    def __init__(self, parts: Iterable[str]) -> None:
+        self._parts = frozenset(parts)
+
+    def is_in(self, text: str) -> bool:
+        return self._pattern.search(text) is not None
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        # By first character, so that most are ruled out together; what has another part in it is not needed.
+        shortest = [part for part in self._parts if not any(each in part for each in self._parts - {part})]
+        groups = groupby(sorted(shortest), key=lambda part: part[:1])
+        return re.compile("|".join(f"{re.escape(first)}(?:{_either(group)})" for first, group in groups) or "(?!)")
+
+
+def _either(parts: Iterable[str]) -> str:
+    return "|".join(re.escape(part[1:]) for part in parts)
+
+
 class WordHints:
     """Parts of words, one of which every text of some kind contains.
 
@@ -254,10 +276,10 @@ class _KnownFlags(dict[str, int]):
 class _KnownWords(dict[str, bool]):
     def __init__(self, parts: tuple[str, ...]) -> None:
         super().__init__()
-        self._parts = parts
+        self._parts = AnyPart(parts)
 
     def __missing__(self, word: str) -> bool:
-        found = any(map(word.__contains__, self._parts))
+        found = self._parts.is_in(word)
         if len(self) < _MAX_KNOWN:
             self[word] = found
         return found

@@ -8,6 +8,7 @@ import pytest
 
 from memoranda.errors import InvalidInput
 from memoranda.index.lexical import K1, B, Postings
+from memoranda.text.terms import OR
 
 VOCABULARY = [f"w{number}" for number in range(60)]
 
@@ -74,6 +75,41 @@ def test_scores_among_some_texts_are_those_of_an_index_with_only_these(seed: int
     found, expected = postings.search(question, 10, among=among), alone.search(question, 10)
     assert found[0].tolist() == expected[0].tolist()
     np.testing.assert_allclose(found[1], expected[1], rtol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_scores_of_ids_are_those_of_all_scores_whether_asked_before_or_not(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    postings = Postings()
+    for step in range(60):
+        postings.add(int(rng.integers(0, 40)), random_terms(rng))
+        if step % 7 == 6:
+            postings.remove([int(rng.integers(0, 40))])
+        asked = [*random_terms(rng)[:4], "w1", "unknown"]
+        ids = rng.permutation(45).astype(np.int64)
+        among = None if step % 3 else np.sort(rng.choice(45, 20, replace=False)).astype(np.int64)
+        found = dict(zip(*(each.tolist() for each in postings.scores(asked, among)), strict=True))
+        for _ in range(2):
+            scores = postings.scores_of(ids, asked, among).tolist()
+            assert scores == [found.get(each, 0.0) for each in ids.tolist()]
+            assert postings.scores_of(ids, ["unknown"], among).tolist() == [0.0] * 45
+
+
+def test_scores_stay_the_same_when_many_questions_fill_the_caches() -> None:
+    rng = np.random.default_rng(1)
+    texts = {number: [VOCABULARY[int(word)] for word in rng.integers(0, 60, size=40)] for number in range(1, 31)}
+    postings = Postings()
+    for number, words in texts.items():
+        postings.add(number, words)
+    ids = np.arange(1, 31, dtype=np.int64)
+    for _ in range(3):
+        for first in VOCABULARY:
+            asked = [f"{first}{OR}{other}" for other in VOCABULARY[:8]]
+            fresh = Postings()
+            fresh.add_all(list(texts), list(texts.values()))
+            assert postings.scores_of(ids, asked).tolist() == fresh.scores_of(ids, asked).tolist()
+            assert postings.full_match_score(asked) == fresh.full_match_score(asked)
+            assert postings.nbytes < 4 * fresh._text_bytes
 
 
 @pytest.mark.parametrize("limit", [1, 7, 1000])

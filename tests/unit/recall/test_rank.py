@@ -77,10 +77,6 @@ class TestCandidateSet:
         assert gap.adjacent(1).tolist() == [False, True]
         assert [gap.previous(row) for row in range(3)] == [None, None, 1]
 
-    def test_align_maps_scores_by_id_to_rows(self) -> None:
-        candidates = make_candidates([0, 0, 1], ids=[30, 10, 20])
-        assert candidates.align(np.array([10, 30, 40]), floats(1, 2, 3)).tolist() == [2, 1, 0]
-
 
 class TestArms:
     def test_lexical_arm_scores_by_share_of_question_terms(self) -> None:

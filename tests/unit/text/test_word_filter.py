@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import random
 import re
 
 import pytest
@@ -9,7 +10,7 @@ from memoranda.remember.screening.wordings import SIGNS
 from memoranda.security import redaction
 from memoranda.security.secret_patterns import SPOKEN_PARTS, WORDS_HINT
 from memoranda.text import wishes
-from memoranda.text.word_filter import Needs, WordFilter, WordHints, needed_words, words_in
+from memoranda.text.word_filter import AnyPart, Needs, WordFilter, WordHints, needed_words, words_in
 from tests.unit.remember.screening.poison_cases import demo_turns, read_cases
 
 
@@ -97,3 +98,16 @@ def test_word_hints_pass_over_text_without_a_part() -> None:
 def test_spoken_secret_is_found_after_the_same_words_without_one() -> None:
     assert redaction.find_secrets("The alarm went off at 7:30.") == ()
     assert redaction.redact_secrets("The alarm code is 4711.") != "The alarm code is 4711."
+
+
+def test_any_part_is_found_where_one_of_the_parts_is_and_nowhere_else() -> None:
+    rng = random.Random(4)
+
+    def make(longest: int) -> str:
+        return "".join(rng.choices("ab .|(", k=rng.randint(1, longest)))
+
+    for _ in range(200):
+        parts = [make(4) for _ in range(rng.randint(0, 6))]
+        found = AnyPart(parts)
+        for text in (make(8) for _ in range(50)):
+            assert found.is_in(text) == any(part in text for part in parts), (parts, text)

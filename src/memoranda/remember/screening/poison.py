@@ -301,16 +301,15 @@ def _flags_of(text: str) -> int:
 def _find_flags(word: str) -> int:
     """Return what a word may belong to; for a part that ends or begins with a space, where the word does."""
     spaced = f" {word} "
-    found = {
-        _HAS_IDEA: hints_at_idea(word, _ANCHORS),
-        _BEGINS_PHRASE: begins_phrase(word, _ANCHORS),
-        _HAS_RULE_PART: any(map(spaced.__contains__, _RULE_PARTS)),
-        _HAS_NOT_OWN_PART: any(map(spaced.__contains__, _NOT_OWN_PARTS)),
-        _MAY_BE_ENCODED: _may_be_encoded(word),
-        _MAY_BE_SPELLED: _may_be_spelled(word),
-        _MAY_BE_TURNED: _may_be_turned(word),
-    }
-    return sum(flag for flag, is_set in found.items() if is_set)
+    return (
+        _HAS_IDEA * hints_at_idea(word, _ANCHORS)
+        | _BEGINS_PHRASE * begins_phrase(word, _ANCHORS)
+        | _HAS_RULE_PART * any(map(spaced.__contains__, _RULE_PARTS))
+        | _HAS_NOT_OWN_PART * any(map(spaced.__contains__, _NOT_OWN_PARTS))
+        | _MAY_BE_ENCODED * _may_be_encoded(word)
+        | _MAY_BE_SPELLED * _may_be_spelled(word)
+        | _MAY_BE_TURNED * _may_be_turned(word)
+    )
 
 
 _WORD_FLAGS: Final = WordFlags(_find_flags)

@@ -52,6 +52,7 @@ from memoranda.storage.postgres.schema import STORE_ID, TERMS, is_lock_timeout, 
 from memoranda.storage.postgres.transaction import (
     ACTIVE_GENERATION,
     KEYS,
+    SET_NEXT_GENERATION,
     SET_NEXT_ID,
     PostgresTransaction,
     generation_from,
@@ -238,6 +239,7 @@ class PostgresStore:
             integrity.note_heads(tx)
             for name, number in next_ids.items():
                 tx.execute(SET_NEXT_ID, {"name": name, "key": KEYS[name], "number": number})
+            tx.execute(SET_NEXT_GENERATION)
 
         self.write(write, tenant=ANY)
 

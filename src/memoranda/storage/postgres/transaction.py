@@ -69,6 +69,10 @@ _ADD_COUNTS: Final = "SELECT memoranda_count(%s, %s, %s, %s, %s)"
 KEYS: Final = {"memories": "id", "messages": "seq", "changes": "seq", "recalls": "number"}
 """The tables whose rows are numbered, and never twice with the same number."""
 SET_NEXT_ID: Final = text("SELECT setval(pg_get_serial_sequence(:name, :key), :number, false)")
+SET_NEXT_GENERATION: Final = text(
+    "SELECT setval(pg_get_serial_sequence('generations', 'id'), coalesce(max(id), 0) + 1, false) FROM generations"
+)
+"""For rows with numbers of another store, which counts generations by the rows that it has."""
 
 
 class PostgresTransaction:
