@@ -125,10 +125,14 @@ def load(file: Path, *, is_reranker: bool) -> Bert:
     for name in _tables(stored):
         steps = stored[f"{name}_quantized"].astype(np.float32) - stored[f"{name}_zero_point"]
         weights[_plain(name)] = steps * stored[f"{name}_scale"]
-    layers = 1 + max(int(name.split(".")[2]) for name in weights if name.startswith("encoder.layer."))
-    model = Bert(is_reranker=is_reranker, layers=layers)
+    model = Bert(is_reranker=is_reranker, layers=_layers(graph))
     model.load_state_dict({name: _known(weights, name, value) for name, value in model.state_dict().items()})
     return model
+
+
+def is_reranker(file: Path) -> bool:
+    """Return whether a file holds a cross-encoder: only those have a classifier."""
+    return any("classifier" in each.name for each in onnx.load(file).graph.initializer)
 
 
 def _known(weights: Mapping[str, np.ndarray], name: str, new: Tensor) -> Tensor:
@@ -146,7 +150,7 @@ def save(model: Bert, stock: Path, file: Path) -> None:
     whole = onnx.load(stock)
     graph = whole.graph
     layers = len(model.encoder["layer"])
-    if layers < LAYERS:
+    if layers < _layers(graph):
         _cut_layers(graph, layers)
     weights = {name: value.detach().float().cpu().numpy() for name, value in model.state_dict().items()}
     values: dict[str, np.ndarray] = {}
@@ -165,6 +169,11 @@ def save(model: Bert, stock: Path, file: Path) -> None:
         if each.name in values:
             each.CopyFrom(numpy_helper.from_array(np.ascontiguousarray(values[each.name]), each.name))
     onnx.save(whole, file)
+
+
+def _layers(graph: onnx.GraphProto) -> int:
+    names = (_plain(each.name).split(".") for each in graph.initializer)
+    return 1 + max(int(parts[2]) for parts in names if parts[:2] == ["encoder", "layer"])
 
 
 def _cut_layers(graph: onnx.GraphProto, count: int) -> None:

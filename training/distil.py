@@ -16,10 +16,11 @@ from pathlib import Path
 import numpy as np
 import torch
 from bert import LAYERS, Bert, load
+from mean import write
 from pool import Haystack, Question, Turn, read_pool, without_names
 from torch import Tensor
 from torch.nn import functional
-from train import DIALOGUES, MINED, READINGS, Item, Machine, read_turn, write
+from train import DIALOGUES, MINED, READINGS, Item, Machine, read_turn
 
 _LISTS = 32
 _HARD, _NEAR, _ANY = 10, 2, 2

@@ -14,7 +14,9 @@ from pathlib import Path
 
 import numpy as np
 
-WRITTEN_KINDS = frozenset({"fact", "list", "when", "why", "how", "paraphrase", "inference", "reply", "thread"})
+ABSENT = "absent"
+"""Questions whose topic comes up, but not the detail that they ask for: no turn is right."""
+WRITTEN_KINDS = frozenset({"fact", "list", "when", "why", "how", "paraphrase", "inference", "reply", "thread", ABSENT})
 """Questions that were written for our own dialogues."""
 HUMAN_KINDS = WRITTEN_KINDS | {"qmsum", "qmsum-sent"}
 """Questions and summaries that were written; the others were made by rules, so some of their "wrong" turns are right."""
@@ -87,7 +89,9 @@ def choose_questions(haystacks: Sequence[Haystack], rng: random.Random, repeat: 
     chosen: list[tuple[Haystack, Question]] = []
     for haystack in haystacks:
         for question in haystack.questions:
-            if not question.gold or (question.kind in _TEMPLATES and rng.random() >= _TEMPLATE_SHARE):
+            if not question.gold and question.kind != ABSENT:
+                continue
+            if question.kind in _TEMPLATES and rng.random() >= _TEMPLATE_SHARE:
                 continue
             chosen += [(haystack, question)] * (repeat if question.kind in WRITTEN_KINDS else 1)
     return chosen
@@ -134,18 +138,22 @@ def word_scores(haystack: Haystack) -> Iterator[np.ndarray]:
         yield scores
 
 
-def add_hard_turns(haystack: Haystack, cosines: np.ndarray, count: int) -> None:
-    """Set the best wrong turns of each question by words and meaning; `cosines` has a row per question."""
+def hard_turns(haystack: Haystack, cosines: np.ndarray, count: int) -> list[list[int]]:
+    """Return the best wrong turns of each question by words and meaning; `cosines` has a row per question."""
+    found: list[list[int]] = []
     for question, words, row in zip(haystack.questions, word_scores(haystack), cosines, strict=True):
         mixed = 0.7 * _standard(row) + 0.3 * _standard(words)
         mixed[question.gold] = -np.inf
-        question.hard = np.argsort(-mixed, kind="stable")[:count].tolist()
+        found.append(np.argsort(-mixed, kind="stable")[:count].tolist())
+    return found
 
 
 def pick_list(haystack: Haystack, question: Question, rng: random.Random, hard: int, same_session: int) -> list[int]:
-    """Return turns for one training list: a right one first, then wrong ones."""
-    gold = rng.choice(question.gold)
+    """Return turns for one training list: a right one first, then wrong ones; only wrong ones where none is right."""
     wrong = rng.sample(question.hard, min(hard, len(question.hard)))
+    if not question.gold:
+        return wrong
+    gold = rng.choice(question.gold)
     session = haystack.turns[gold].session
     near = [n for n in range(max(0, gold - 12), min(len(haystack.turns), gold + 13)) if n not in question.gold]
     near = [n for n in near if haystack.turns[n].session == session and n not in wrong]

@@ -13,7 +13,7 @@ __all__ = ["PACKED", "SHA256", "find", "path", "unpacked"]
 
 SHA256: Final = MappingProxyType(
     {
-        "e5-dialogue.onnx": "b3fd34ee67a746a9f019a338341392925833e2cbc22db24cef0d4924a3762056",
+        "e5-dialogue.onnx": "de22d667d5140674292c3301522649a3915b1f32ff1a13b33ba5c1d7df6bf758",
         "potion-base-8M.npy": "983f14254e8b01e3eca9b3a3d161c92eca5fe2c958d8b9e485cc83807aaab39a",
         "potion-base-8M.scale.npy": "bfbad1c274996aff3bafad8a1d24163d44fc187046489e93b49dd12cae2b7889",
         "reranker-small.onnx": "2d46f4b15fbeff1ee75433d992b06c7730b6b80a6f9239d60548e5ef4febb4ee",
