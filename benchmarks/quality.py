@@ -7,9 +7,9 @@ Sets: `talks` (turns of eight conversations that were written for this benchmark
 `user-turns` (the same without the assistant's turns), `pooled` (ten merged haystacks), `pooled-all` (all haystacks
 merged), `locomo-12000` and `locomo-50000` (LoCoMo's conversations and other people's talks in one scope of that many
 turns), `dialogues` (the conversations that the models are trained on: to choose rules, never to judge). `talks-notes`
-and `dialogues-notes` have what each person said in a scope of its own. Three variants of a set have each answerable question twice, the second time so that nothing answers it:
-`-absent` asks it in another conversation, `-swapped` about the other one of two people, `-hidden` while its evidence is
-archived.
+and `dialogues-notes` have what each person said in a scope of its own. Three variants of a set have each answerable
+question twice, the second time so that nothing answers it: `-absent` asks it in another conversation, `-swapped` about
+the other one of two people, `-hidden` while its evidence is archived.
 
 Answers are saved in `--work`, so that a stopped run continues where it stopped; `--again` starts from the beginning.
 """
