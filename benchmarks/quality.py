@@ -6,9 +6,10 @@ Sets: `talks` (turns of eight conversations that were written for this benchmark
 `locomo-pooled` (all its conversations in one scope), `longmemeval` (turns and sessions, one haystack per question),
 `user-turns` (the same without the assistant's turns), `pooled` (ten merged haystacks), `pooled-all` (all haystacks
 merged), `locomo-12000` and `locomo-50000` (LoCoMo's conversations and other people's talks in one scope of that many
-turns). Three variants of a set have each answerable question twice, the second time so that nothing answers it:
-`-absent` asks it in another conversation, `-swapped` about the other one of two people, `-hidden` while its evidence is
-archived.
+turns), `dialogues` (the conversations that the models are trained on: to choose rules, never to judge). `talks-notes`
+and `dialogues-notes` have what each person said in a scope of its own. Three variants of a set have each answerable
+question twice, the second time so that nothing answers it: `-absent` asks it in another conversation, `-swapped` about
+the other one of two people, `-hidden` while its evidence is archived.
 
 Answers are saved in `--work`, so that a stopped run continues where it stopped; `--again` starts from the beginning.
 """
@@ -37,8 +38,10 @@ from evaluation.vectors import CachedVectors
 BENCHMARKS = Path(__file__).resolve().parent
 SETS = ("talks", "locomo", "locomo-pooled", "longmemeval", "user-turns", "pooled")
 _VARIANTS = tuple(f"{name}-{variant}" for name in ("talks", "locomo") for variant in ("absent", "swapped", "hidden"))
-OTHER_SETS = ("pooled-all", "locomo-12000", "locomo-50000", "user-turns-absent", "longmemeval-absent", *_VARIANTS)
-_WITH_PEERS = ("talks", "locomo", "locomo-pooled", "user-turns")
+_WRITTEN = ("talks-notes", "dialogues", "dialogues-notes")
+_LARGE = ("pooled-all", "locomo-12000", "locomo-50000")
+OTHER_SETS = (*_WRITTEN, *_LARGE, "user-turns-absent", "longmemeval-absent", *_VARIANTS)
+_WITH_PEERS = ("talks", "talks-notes", "locomo", "locomo-pooled", "user-turns")
 MODELS = {"default": None, "best": None, "fast": "fast"}
 """The embedding model of the store by mode."""
 _SAVE_EVERY = 50
@@ -171,7 +174,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--out", type=Path, default=BENCHMARKS / "results", help="folder for the JSON and the plot")
     options = parser.parse_args(arguments)
     options.sets = options.sets or (SETS if options.data else ("talks",))
-    if options.data is None and not all(name.startswith("talks") for name in options.sets):
+    if options.data is None and not all(name.startswith(("talks", "dialogues")) for name in options.sets):
         parser.error(f"--data is needed for {', '.join(options.sets)}: only `talks` is in this repository")
     results = measure(options)
     options.out.mkdir(parents=True, exist_ok=True)

@@ -25,12 +25,12 @@ Changes: TypeAlias = tuple[tuple[str, str, Any], ...]
 OFF: dict[str, Changes] = {
     "dense arm": (("arms", "DENSE_WEIGHT", 0.0),),
     # Not quite 0: a question that is only a time has no other arm.
-    "lexical arm": (("arms", "LEXICAL_WEIGHT", 1e-9),),
+    "lexical arm": (("arms", "DENSE_WEIGHT", 1.0 - 1e-9),),
     "speaker matching": (("query", "match_speakers", _match_no_speakers),),
     "speaker boost": (("rank", "SPEAKER_SHARE", 0.0), ("rank", "PEOPLE_SHARE", 0.0)),
     "asker as speaker": (("query", "_match_asker", _find_nothing),),
     "time window": (("query", "parse_windows", _find_nothing),),
-    "answer type": (("rank", "_ANSWER_TYPE_SHARE", 0.0),),
+    "answer type": (("rank", "_ANSWER_TYPE_SHARE", 0.0), ("rank", "_TIME_SHARE", 0.0)),
     "neighbours": (("rank", "NEIGHBOUR_SHARE", 0.0),),
     "reply to a question": (("rank", "REPLY_SHARE", 0.0),),
     "cost of asking": (("rank", "ASKING_COST", 0.0),),

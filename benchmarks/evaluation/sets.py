@@ -15,7 +15,12 @@ LOCOMO, LONGMEMEVAL, OTHER_TALKS = "locomo-dev", "longmemeval-s-dev", "dialogue-
 _MEETINGS = ("qmsum",)
 _OTHERS_START, _OTHERS_DAYS = datetime(2023, 1, 5, 12, tzinfo=UTC), 330
 """Other people's talks are spread over the days of LoCoMo's conversations."""
-TALKS = Path(__file__).resolve().parent.parent / "data" / "talks.jsonl"
+_REPOSITORY = Path(__file__).resolve().parent.parent.parent
+WRITTEN = {
+    "talks": _REPOSITORY / "benchmarks" / "data" / "talks.jsonl",
+    "dialogues": _REPOSITORY / "training" / "dialogues.jsonl",
+}
+"""Conversations of this repository. The models are trained on `dialogues`: rules may be chosen there, never judged."""
 _ROLES = ("user", "assistant")
 _POOLED_SCOPES = 10
 
@@ -71,8 +76,10 @@ def load(name: str, data: Path) -> QuestionSet:
     base, _, variant = name.rpartition("-")
     if variant in _UNANSWERABLE:
         return _add_unanswerable(name, variant, load(base, data))
-    if name == "talks":
-        return _talks(TALKS)
+    if variant == "notes":
+        return _one_person_each(name, load(base, data))
+    if name in WRITTEN:
+        return _talks(name, WRITTEN[name])
     if name.startswith("locomo"):
         found = _locomo(data / LOCOMO)
         if name == "locomo":
@@ -100,7 +107,7 @@ def _locomo(folder: Path) -> QuestionSet:
     return QuestionSet("locomo", scopes, questions)
 
 
-def _talks(file: Path) -> QuestionSet:
+def _talks(name: str, file: Path) -> QuestionSet:
     """Load conversations written for this benchmark, one per line; a session's name is its day."""
     scopes: dict[str, list[Turn]] = {}
     questions = []
@@ -108,16 +115,16 @@ def _talks(file: Path) -> QuestionSet:
         talk = json.loads(line)
         scope, turns = talk["title"], []
         for position, (day, speaker, text) in enumerate(talk["turns"]):
-            role, name = (speaker, None) if speaker in _ROLES else ("user", speaker)
+            role, person = (speaker, None) if speaker in _ROLES else ("user", speaker)
             said_at = _parse_time(f"{day}T18:00:00") + timedelta(minutes=position)
-            turns.append(Turn(str(position), day, said_at, role, name, text))
+            turns.append(Turn(str(position), day, said_at, role, person, text))
         scopes[scope] = turns
         asked_at = turns[-1].said_at + timedelta(days=30)
         for number, (text, gold, kind) in enumerate(talk["qs"]):
             days = tuple(dict.fromkeys(turns[each].session for each in gold))
             ids = tuple(map(str, gold))
             questions.append(Question(f"{scope}/{number}", scope, text, asked_at, kind, ids, days, answerable=True))
-    return QuestionSet("talks", scopes, questions)
+    return QuestionSet(name, scopes, questions)
 
 
 def _pool(name: str, found: QuestionSet) -> QuestionSet:
@@ -193,6 +200,24 @@ def _rename(text: str, old: Sequence[str], new: Sequence[str]) -> str:
         return text
     pattern = "|".join(re.escape(name) for name in names)
     return re.sub(rf"\b(?:{pattern})\b", lambda found: names[found[0]], text)
+
+
+def _one_person_each(name: str, found: QuestionSet) -> QuestionSet:
+    """Put what each person said into a scope of its own, with the questions that it answers alone."""
+    scopes: dict[str, list[Turn]] = {}
+    speakers: dict[tuple[str, str], str] = {}
+    for scope, turns in found.scopes.items():
+        for turn in turns:
+            speaker = turn.speaker or turn.role
+            speakers[scope, turn.id] = speaker
+            if speaker != "assistant":
+                scopes.setdefault(f"{scope}/{speaker}", []).append(turn)
+    questions = []
+    for each in found.questions:
+        said = {speakers[each.scope, id] for id in each.gold}
+        if len(said) == 1 and said != {"assistant"}:
+            questions.append(replace(each, scope=f"{each.scope}/{said.pop()}"))
+    return QuestionSet(name, scopes, questions)
 
 
 def _without_assistant(found: QuestionSet) -> QuestionSet:

@@ -27,7 +27,7 @@ NEVER_LOADED = -1
 _UNKNOWN = -2  # the code of a name that no memory has
 _SPARE_NAMES = 64
 """Names of removed memories that are always kept."""
-_MACHINE_ROLES = ("assistant", "system", "tool")
+MACHINE_ROLES = ("assistant", "system", "tool")
 _ROW = np.dtype(
     [
         ("agent", np.int32),
@@ -265,7 +265,7 @@ class Partition:
             sessions = self._session_numbers()[columns["session"]]
             order = np.lexsort((ids, columns["valid_from"], sessions))
             times = columns["valid_from"][order].copy()
-            machines = [self._speakers.get(role, _UNKNOWN) for role in _MACHINE_ROLES]
+            machines = [self._speakers.get(role, _UNKNOWN) for role in MACHINE_ROLES]
             dialogue = dialogue_shares(sessions[order], columns["speaker"][order], machines)
             by_id = np.argsort(ids[order], kind="stable")
             all_positions = np.arange(len(ids), dtype=np.int64)

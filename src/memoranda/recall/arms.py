@@ -22,8 +22,10 @@ from memoranda.text.sentences import sentence_spans
 from memoranda.text.terms import ENDS_WITH_QUESTION, query_terms, terms
 from memoranda.types import FloatArray, IntArray
 
-DENSE_WEIGHT = 0.7
-LEXICAL_WEIGHT = 0.3
+DENSE_WEIGHT = 0.8
+"""Weight of meaning; the rest is that of words."""
+UNSURE_DENSE_WEIGHT = 0.7
+"""The same for static vectors, and for questions in other languages than English, which a model knows less well."""
 DENSE_POWER = 1.2
 """Above 1: a text that stands out says more than several that are somewhat near."""
 EXACT_UP_TO = 50_000
@@ -56,6 +58,8 @@ class QueryVector:
 
     vector: FloatArray
     baseline: float
+    is_sure: bool = True
+    """Whether a neural model made it, of a question in English."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +231,8 @@ class Arm:
     mean: float = 0.0
     deviation: float = 1.0
     """Of the cosines in the scope, in the dense arm."""
+    is_sure: bool = True
+    """As in `QueryVector`."""
 
 
 def score_arms(
@@ -264,7 +270,8 @@ def dense_arm(query: QueryVector, vectors: VectorIndex, candidates: CandidateSet
     if sampled is not cosines:
         deviations = np.where(cosines > -1.0, deviations, 0.0)
     raw = ((cosines - baseline) / (1.0 - baseline)).clip(0.0, 1.0)
-    return Arm("dense", raw.astype(np.float32, copy=False), _to_power(deviations, DENSE_POWER), mean, deviation)
+    scores = _to_power(deviations, DENSE_POWER)
+    return Arm("dense", raw.astype(np.float32, copy=False), scores, mean, deviation, query.is_sure)
 
 
 def with_best_sentences(arm: Arm, rows: IntArray, best: NDArray[np.float64]) -> Arm:
@@ -306,11 +313,12 @@ def lexical_arm(terms: Sequence[str], texts: TextIndex, candidates: CandidateSet
 
 
 def combine_arms(arms: Sequence[Arm]) -> FloatArray:
-    """Return the weighted sum of the arms per candidate; a single arm counts fully."""
-    weights = {"dense": DENSE_WEIGHT, "lexical": LEXICAL_WEIGHT}
-    total = sum(weights[arm.name] for arm in arms)
-    first, *others = (weights[arm.name] / total * arm.scores for arm in arms)
-    mixed: FloatArray = sum(others, first).astype(np.float32, copy=False)
+    """Return the weighted sum of the arms per candidate, the dense one first; a single arm counts fully."""
+    if len(arms) == 1:
+        return arms[0].scores
+    dense, lexical = arms
+    weight = DENSE_WEIGHT if dense.is_sure else UNSURE_DENSE_WEIGHT
+    mixed: FloatArray = (weight * dense.scores + (1.0 - weight) * lexical.scores).astype(np.float32, copy=False)
     return mixed
 
 

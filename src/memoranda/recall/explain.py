@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 from datetime import datetime
 from functools import partial
 from itertools import pairwise
-from math import exp
+from math import exp, log
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -235,7 +235,7 @@ def _date(moment: datetime | None) -> str:
     return "" if moment is None else f"{moment:%Y-%m-%d %H:%M}"
 
 
-_WEIGHTS = {"top": 0.25, "meaning": 3.0, "words": 2.0, "other_speaker": -1.5, "fact": 2.5}
+_WEIGHTS = {"top": 0.3, "meaning": 4.0, "words": 1.5, "other_speaker": -2.0, "read": 0.06, "fact": 2.5}
 """Fitted on LoCoMo (questions about the wrong person, and about what only another conversation mentions), rounded, and
 checked on LongMemEval: see docs/benchmarks.md."""
 _BIAS = -3.5
@@ -252,6 +252,7 @@ _ASKED_BY = {
 }
 """Words by which a question asks for an attribute, besides its name."""
 _SELF = frozenset(("i", "we", "user"))
+_SURE = 1e-4
 
 
 def answer_signals(
@@ -260,7 +261,7 @@ def answer_signals(
     allowed: NDArray[np.bool_] | None = None,
     *,
     question: str = "",
-    best_hit: Memory | None = None,
+    best_hit: Hit | None = None,
 ) -> dict[str, float]:
     """Return the inputs of `answerable`; empty when there is no memory to answer from."""
     rows = np.arange(len(ranking.candidates)) if allowed is None else np.flatnonzero(allowed)
@@ -274,8 +275,15 @@ def answer_signals(
         "meaning": float(raw["dense"][best]) if "dense" in raw else 0.0,
         "words": float(raw["lexical"][rows].max()),
         "other_speaker": _lead_of_other_speakers(ranking, rows) if names_one_person else 0.0,
-        "fact": float(best_hit is not None and _holds_asked_fact(best_hit, question)),
+        "read": 0.0 if best_hit is None else _read_log_odds(best_hit),
+        "fact": float(best_hit is not None and _holds_asked_fact(best_hit.memory, question)),
     }
+
+
+def _read_log_odds(hit: Hit) -> float:
+    """Return what the reranker gives a hit; 0 where none read it."""
+    read = [min(max(each.score, _SURE), 1.0 - _SURE) for each in hit.why if each.arm == "reranker"]
+    return log(read[0] / (1.0 - read[0])) if read else 0.0
 
 
 def _holds_asked_fact(memory: Memory, question: str) -> bool:
@@ -289,7 +297,8 @@ def _holds_asked_fact(memory: Memory, question: str) -> bool:
         named = set(query_terms(claim.attribute))
         others = set(query_terms(_ASKED_BY.get(claim.attribute, "")))
         asked = set(query_terms(question))
-        if claim.valid_to is not None or not (named <= asked or others & asked):
+        # A claim about anything has no name that a question could ask for.
+        if claim.valid_to is not None or not named or not (named <= asked or others & asked):
             continue
         about_self = not _SELF.isdisjoint(words) or not (named | others).isdisjoint(query_terms(" ".join(owned)))
         if (about_self and fold(claim.subject) in own) or fold(claim.subject) in fold(question):

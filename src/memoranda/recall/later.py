@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Final, TypeAlias
@@ -13,6 +13,7 @@ from memoranda.storage.claim_resolution import BY_MEANING, CONTRADICTS, FOLLOWS,
 from memoranda.storage.claims import DISPUTED, FOLLOWED, TAKEN_BACK, claims_in, claims_of, enders_of
 from memoranda.storage.lifecycle import read_followers, read_opposed
 from memoranda.storage.past import TimeView
+from memoranda.text.terms import query_terms
 from memoranda.types import Hit, Memory, Scope
 
 _PAST: Final = re.compile(
@@ -39,6 +40,7 @@ _CURRENT: Final = re.compile(
     r"\b(?:current(?:ly)?|now|nowadays|these\s+days|at\s+the\s+moment|still|latest|newest|most\s+recent)\b", re.I
 )
 _COUNT: Final = re.compile(r"\bhow\s+(?:many|much|long|often|far|old|frequently)\b.{0,200}?\b(?:i|my|we|our)\b", re.I)
+_COUNTING: Final = re.compile(r"\bhow\s+(?:many|much|long|often|far|old|frequently)\b", re.I)
 _SPAN: Final = re.compile(r"\b(?:pass(?:ed)?|elapsed|between|before|after|ago|did it take)\b", re.I)
 """Words that ask for a time between two others: "How many days passed before I left?"."""
 _CLOSE: Final = 0.6
@@ -55,13 +57,33 @@ _NEARLY_IN_DIALOGUE: Final = 0.8
 
 
 def put_latest_first(question: str, hits: Sequence[Hit]) -> list[Hit]:
-    """Return the hits with the latest of the best ones first, where the question asks for the latest state."""
+    """Return the hits with later states of a thing above earlier ones, where the question asks for the latest state.
+
+    Only what says the same with another value moves: what is merely later may be about something else.
+    """
     if len(hits) < 2 or not _asks_for_latest(question):
         return list(hits)
     close = [hit for hit in hits[:_BEST] if _says_as_much(hit, hits[0])]
-    latest = sorted(close, key=lambda hit: (hit.memory.valid_from, hit.id), reverse=True)
-    rest = [hit for hit in hits if hit not in close]
-    return _with_falling_scores([*latest, *rest])
+    newest_first = sorted(close, key=lambda hit: (hit.memory.valid_from, hit.id), reverse=True)
+    asked = set(query_terms(_CURRENT.sub(" ", _COUNTING.sub(" ", question))))
+    ordered: list[Hit] = []
+    for hit in hits:
+        newer = [each for each in newest_first if each not in ordered and _says_anew(each, hit, asked)]
+        ordered += newer if hit in close else []
+        ordered += [hit] if hit not in ordered else []
+    return _with_falling_scores(ordered)
+
+
+def _says_anew(hit: Hit, older: Hit, asked: Collection[str]) -> bool:
+    """Return whether a hit of a later session names most of the things asked about that the older one names."""
+    if hit.memory.valid_from <= older.memory.valid_from or _is_same_session(hit.memory, older.memory):
+        return False
+    named, before = (set(query_terms(each.content)).intersection(asked) for each in (hit, older))
+    return 2 * len(named & before) > len(before)
+
+
+def _is_same_session(memory: Memory, other: Memory) -> bool:
+    return memory.session is not None and memory.session == other.session
 
 
 def _asks_for_latest(question: str) -> bool:

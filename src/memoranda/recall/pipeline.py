@@ -46,6 +46,7 @@ from memoranda.storage.base import PartitionKey, PartitionState, RemoteStore
 from memoranda.storage.past import as_known_at
 from memoranda.storage.read import matching_ids, read_sentences
 from memoranda.text.checks import MAX_QUERY, clean_query, storable_text
+from memoranda.text.terms import languages_of
 from memoranda.text.wishes import WISH_KEY
 from memoranda.types import ANY, EVERYTHING, Clock, Filter, FloatArray, Hit, IntArray, Memory, Recall, Scope
 from memoranda.validation import check_datetime, check_fraction, check_optional_datetime, shown
@@ -144,7 +145,7 @@ class RecallPipeline:
         hits = self._add_later(query, parsed, ranking, allowed, hits)
         hits = self._as_known(query, hits)
         self._accesses.record(hit.id for hit in hits)
-        best = hits[0].memory if hits else None
+        best = hits[0] if hits else None
         signals = answer_signals(ranking, parsed.speakers, allowed, question=query.text, best_hit=best)
         return Recall(
             hits=hits,
@@ -299,7 +300,8 @@ class RecallPipeline:
         except Unavailable as error:
             degraded.append(f"dense: {error}")
             return None
-        return None if vector is None else QueryVector(vector, embedder.identity.baseline)
+        is_sure = embedder.identity.provider != STATIC and not languages_of(parsed.embedded)
+        return None if vector is None else QueryVector(vector, embedder.identity.baseline, is_sure)
 
     def _rank(
         self,
@@ -371,9 +373,9 @@ class RecallPipeline:
         if query.mode == "best":
             return BEST
         embedder = self._vectors.embedder
-        if query.mode == "fast" or vector is None or embedder is None or not runs_model(embedder):
+        if query.mode == "fast" or vector is None or not vector.is_sure or embedder is None:
             return None
-        return DEFAULT
+        return DEFAULT if runs_model(embedder) else None
 
     def _load_hits(
         self,

@@ -14,7 +14,7 @@ from memoranda.index.partition import UNNAMED, Partition
 from memoranda.recall.arms import Arm, CandidateSet, combine_arms, with_best_sentences
 from memoranda.recall.query import ROLES, ParsedQuery
 from memoranda.records import fast_maker
-from memoranda.text.terms import ENDS_WITH_QUESTION, OR, keys_in_window, query_terms
+from memoranda.text.terms import ENDS_WITH_QUESTION, HAS_TIME, OR, keys_in_window, query_terms
 from memoranda.types import ArmScore, FloatArray, IntArray, Window
 
 NEIGHBOUR_SHARE = 0.1
@@ -42,8 +42,11 @@ _LATER_SHARE = 0.5
 """Share of the gain right after a window, falling from there: people talk about an event for some time after it."""
 _LATER_SECONDS = 7 * 86_400.0
 _ANSWER_TYPE_ODDS = 7.0 / 3.0
-_ANSWER_TYPE_SHARE = 0.5
-"""Share of those log-odds that counts: a text close to a question often holds its answer type, so the arms know it."""
+_TIME_SHARE = 0.5
+_ANSWER_TYPE_SHARE = 0.25
+"""Share of those log-odds that counts: a text close to a question often holds its answer type, so the arms know it.
+
+Of times, more counts than of numbers and names: these are in many texts, and most of them answer something else."""
 _EVEN_SUM = 3.0
 """The sum at which a memory is as likely as not to be the one asked for."""
 _SUM_SCALE = 1.5
@@ -63,6 +66,7 @@ class Evidence:
     windows: tuple[Window, ...]
     with_answer_type: IntArray | None = None
     """The ids of texts that hold the type of answer asked for; None when the question asks for no type."""
+    asks_when: bool = False
     mentioning: tuple[IntArray, ...] = ()
     """For each window, the ids of texts that mention a time inside it."""
     names_people: bool = False
@@ -80,6 +84,7 @@ def collect_evidence(partition: Partition, parsed: ParsedQuery) -> Evidence:
         said=np.concatenate(said) if said else None,
         windows=parsed.windows,
         with_answer_type=None if parsed.answer_type is None else postings.ids_with(parsed.answer_type),
+        asks_when=parsed.answer_type == HAS_TIME,
         mentioning=tuple(ids_mentioning(partition, window) for window in parsed.windows),
         names_people=any(speaker not in ROLES for speaker in parsed.speakers),
         only_people=parsed.only_people,
@@ -203,7 +208,8 @@ def rank(arms: Sequence[Arm], candidates: CandidateSet, evidence: Evidence) -> R
     if evidence.windows or evidence.mentioning:
         gains["time"] = time_gains(evidence.windows, candidates, evidence.mentioning)
     if evidence.with_answer_type is not None:
-        gains["kind"] = answer_type_gains(evidence.with_answer_type, candidates)
+        share = _TIME_SHARE if evidence.asks_when else _ANSWER_TYPE_SHARE
+        gains["kind"] = answer_type_gains(evidence.with_answer_type, candidates, share)
     sums = content + gains["session"] + gains["speaker"] + gains["time"] + gains["kind"]
     by_people = bool(evidence.windows) or evidence.only_people
     return Ranking(candidates, tuple(arms), content, gains, sums, said, evidence, nothing, company, by_people)
@@ -293,13 +299,15 @@ def time_gains(windows: Sequence[Window], candidates: CandidateSet, mentioning: 
     return gains * np.float32(_log_odds(_INSIDE_ODDS, gains))
 
 
-def answer_type_gains(with_answer_type: IntArray | None, candidates: CandidateSet) -> FloatArray:
+def answer_type_gains(
+    with_answer_type: IntArray | None, candidates: CandidateSet, share: float = _ANSWER_TYPE_SHARE
+) -> FloatArray:
     """Return the gain of texts that hold the answer type asked for, as seven of ten answers do: see `time_gains`."""
     gains = np.zeros(len(candidates), dtype=np.float32)
     if with_answer_type is None:
         return gains
     gains[candidates.rows_of(with_answer_type)] = 1.0
-    return gains * np.float32(_ANSWER_TYPE_SHARE * _log_odds(_ANSWER_TYPE_ODDS, gains))
+    return gains * np.float32(share * _log_odds(_ANSWER_TYPE_ODDS, gains))
 
 
 def _window_share(window: Window, candidates: CandidateSet) -> FloatArray:

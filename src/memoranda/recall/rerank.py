@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from memoranda.embedding.cross_encoder import LARGE, MAX_CHARACTERS, SMALL, open_cross_encoder
+from memoranda.index.partition import MACHINE_ROLES
 from memoranda.recall.rank import Ranking, to_scores
 from memoranda.text.sentences import split_sentences
 from memoranda.text.terms import content_hash
@@ -31,16 +32,17 @@ class RerankPlan:
     """How many of the best hits are reranked."""
     share: float
     """Share of the model's log-odds that is added to the sum: it reads better, but knows no speaker and no time."""
-    least_dialogue: float = 0.0
-    """The share of the first hits that must be turns between people; with fewer, nothing is reranked."""
+    only_people: bool = False
+    """Whether only what people say is reranked: turns between them, or their own words alone."""
     characters: int | None = None
     """How much is read at most: of long texts, fewer hits are reranked, so that the time stays bounded."""
     whole_turns: bool = False
     """Whether each hit is read after the whole turn before it, not only after its questions: longer, and better."""
 
 
-DEFAULT: Final = RerankPlan(SMALL, limit=10, share=0.2, least_dialogue=0.5, characters=6_000)
+DEFAULT: Final = RerankPlan(SMALL, limit=20, share=0.2, only_people=True, characters=6_000)
 BEST: Final = RerankPlan(LARGE, limit=30, share=0.6, whole_turns=True)
+_HALF: Final = 0.5
 _CACHED_PAIRS: Final = 20_000
 _ASKS: Final = re.compile("[?\uff1f\u061f]")
 
@@ -77,7 +79,7 @@ class Reranking:
         """
         first = hits[: plan.limit]
         rows: list[int] = ranking.candidates.rows_of(np.array([hit.id for hit in first], dtype=np.int64)).tolist()
-        if ranking.candidates.dialogue[rows].mean() < plan.least_dialogue:
+        if plan.only_people and not _is_said_by_people(first, ranking.candidates.dialogue[rows]):
             return tuple(hits)
         before = self._turns_before(scope, ranking, rows)
         read = [_after(turn, hit, whole=plan.whole_turns) for turn, hit in zip(before, first, strict=True)]
@@ -110,6 +112,12 @@ class Reranking:
                     self._pairs.popitem(last=False)
             found.update(fresh)
         return np.array([found[key] for key in keys], dtype=np.float32)
+
+
+def _is_said_by_people(hits: Sequence[Hit], dialogue: FloatArray) -> bool:
+    """Return whether half of the hits or more are turns between people, or no machine and no document says any."""
+    said = all(hit.memory.speaker not in (None, *MACHINE_ROLES) for hit in hits)
+    return said or float(dialogue.mean()) >= _HALF
 
 
 def cut_texts(plan: RerankPlan, texts: list[str]) -> list[str]:

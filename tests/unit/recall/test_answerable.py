@@ -14,7 +14,14 @@ def manager() -> Iterator[MemoryManager]:
     with MemoryManager("sqlite://") as manager:
         for text in ("I moved to Bergen.", "I joined Bosch last year."):
             manager.remember(Message("user", text, name="Ana"), user="ana")
+        manager.remember(Message("user", "I sold my bike.", name="Ana"), user="seller")
         yield manager
+
+
+def test_claim_about_anything_is_no_fact_that_is_asked_for(manager: MemoryManager) -> None:
+    found = manager.recall("Which songs does Ana sing?", user="seller", explain=True)
+    assert found.explanation is not None
+    assert found.explanation.signals["fact"] == 0
 
 
 @pytest.mark.parametrize("question", ["Where do I live?", "Where is my home?", "Which city does Ana live in?"])

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -158,10 +159,11 @@ def test_newer_memory_that_no_hit_holds_is_made_a_hit(manager: MemoryManager) ->
     ("question", "first"),
     [
         ("How many bikes do I own?", "new"),
-        ("Where is the office now?", "new"),
+        ("Where are my bikes now?", "new"),
         ("How many bikes have we bought?", "new"),
-        ("How much is our rent?", "new"),
-        ("How many days must I work?", "new"),
+        ("How much are our bikes?", "new"),
+        ("How many bikes must I clean?", "new"),
+        ("How many dogs do I own?", "old"),
         ("How many bikes did I sell?", "new"),
         ("Do I ride more often than I did before?", "new"),
         ("Did I ride more often than before?", "old"),
@@ -180,6 +182,23 @@ def test_latest_of_the_best_hits_is_first_where_the_latest_state_is_asked_for(
     ordered = put_latest_first(question, hits)
     assert [hit.id for hit in ordered] == ([new.id, old.id] if first == "new" else [old.id, new.id]) + [other.id]
     assert [hit.score for hit in ordered] == ([0.9, 0.9, 0.1] if first == "new" else [0.9, 0.7, 0.1])
+
+
+def test_later_hit_that_names_other_things_stays_below(manager: MemoryManager) -> None:
+    texts = ("I planted five tomato plants first.", "I watered a plant today.", "Seven tomato plants now.")
+    old, other, new = (say(manager, text, days) for days, text in enumerate(texts))
+    hits = [Hit(memory=old, score=0.9), Hit(memory=other, score=0.8), Hit(memory=new, score=0.7)]
+    ordered = put_latest_first("How many tomato plants do I have?", hits)
+    assert [hit.id for hit in ordered] == [new.id, old.id, other.id]
+
+
+def test_hits_of_one_session_keep_their_order(manager: MemoryManager) -> None:
+    old, new = (replace(say(manager, text, 0), session="monday") for text in ("Two bikes.", "Four bikes."))
+    hits = [
+        Hit(memory=old, score=0.9),
+        Hit(memory=replace(new, valid_from=new.valid_from + timedelta(hours=1)), score=0.8),
+    ]
+    assert put_latest_first("How many bikes do I own?", hits) == hits
 
 
 def test_scores_never_rise_from_one_hit_to_the_next(manager: MemoryManager) -> None:

@@ -202,8 +202,8 @@ class TestBoosts:
             answer_type_gains(np.array([1]), make_candidates([0] * 8)),
             answer_type_gains(np.array([1, 2]), make_candidates([0] * 4)),
         )
-        assert few.tolist() == pytest.approx([np.log(7 / 3 * 7) / 2, *[0] * 7])
-        assert many.tolist() == pytest.approx([np.log(7 / 3) / 2] * 2 + [0, 0])
+        assert few.tolist() == pytest.approx([np.log(7 / 3 * 7) / 4, *[0] * 7])
+        assert many.tolist() == pytest.approx([np.log(7 / 3) / 4] * 2 + [0, 0])
 
     def test_answer_type_in_nearly_every_text_or_none_gains_nothing(self) -> None:
         candidates = make_candidates([0] * 4)

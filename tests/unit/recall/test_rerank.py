@@ -123,6 +123,28 @@ def test_default_mode_reads_no_notes(memory: MemoryManager, encoder: FakeEncoder
     assert len(encoder.read) == 3
 
 
+def test_default_mode_reads_what_one_person_says_alone(memory: MemoryManager, encoder: FakeEncoder) -> None:
+    _say(memory, "monday", "Ann: The cat sleeps in the barn.", "Ann: Kitchens are warm.")
+    memory.recall("Where does the cat sleep?")
+    assert encoder.read == ["Ann: The cat sleeps in the barn.", "Ann: Kitchens are warm."]
+
+
+def test_default_mode_reads_no_chat_with_an_assistant(memory: MemoryManager, encoder: FakeEncoder) -> None:
+    messages = [
+        {"role": "user", "content": "The cat sleeps in the barn."},
+        {"role": "assistant", "content": "Barns are warm, and a cat likes that."},
+    ]
+    memory.remember(messages, session="monday", keep_all=True)
+    memory.recall("Where does the cat sleep?")
+    assert encoder.read == []
+
+
+def test_question_in_another_language_is_not_read(memory: MemoryManager, encoder: FakeEncoder) -> None:
+    _talk(memory)
+    memory.recall("Wo schläft die Katze in der Nacht, und wer hat sie gesehen?")
+    assert encoder.read == []
+
+
 def test_reply_is_read_after_the_question_and_other_turns_alone(memory: MemoryManager, encoder: FakeEncoder) -> None:
     _talk(memory)
     memory.recall("Where does the cat sleep?")
