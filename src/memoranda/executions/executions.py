@@ -166,11 +166,11 @@ def _to_row(record: ExecutionRecord) -> ExecutionRow:
 
 
 def _to_record(row: ExecutionRow) -> ExecutionRecord:
-    from memoranda.storage.rows import from_micros
+    from memoranda.storage.rows import from_micros, stored_json
 
     return ExecutionRecord(
         row.id, row.agent, row.workflow, row.session, row.status, row.duration_ms, from_micros(row.recorded_at),
-        json.loads(row.record), row.number,
+        stored_json(row.record, dict), row.number,
     )  # fmt: skip
 
 

@@ -6,7 +6,6 @@ has no text, and is in no index.
 
 from __future__ import annotations
 
-import json
 from base64 import b64decode, b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -44,7 +43,7 @@ from memoranda.storage.add import insert_changes
 from memoranda.storage.base import Owner, PartitionKey, ReadTransaction, Row, Store, Tenant, Transaction, chunked
 from memoranda.storage.changes import NewMemory, Remove
 from memoranda.storage.read import get_memories, memory_by_key
-from memoranda.storage.rows import from_micros, not_expired, owner_conditions, stored_name, to_micros
+from memoranda.storage.rows import from_micros, not_expired, owner_conditions, stored_json, stored_name, to_micros
 from memoranda.storage.schema import memories, vectors
 from memoranda.storage.write import MemoryWrite, apply_changes
 from memoranda.text.cache import clear_text_caches
@@ -267,7 +266,7 @@ class Items:
         query = select(*columns).where(*self._alive(scope, prefix)).order_by(*_ORDERS[order])
         if not conditions:
             return list(tx.scalars(query.limit(limit).offset(offset)))
-        passing = (row[0] for row in tx.execute(query) if passes(json.loads(row[1]), conditions))
+        passing = (row[0] for row in tx.execute(query) if passes(stored_json(row[1]), conditions))
         return list(islice(passing, offset, offset + limit))
 
     def _scores(
@@ -291,7 +290,7 @@ class Items:
         columns = (_M.id, _M.value, _M.notes, _M.content != "")
         query = select(*columns).where(*self._alive(scope, prefix)).order_by(_M.id.desc())
         rows = tx.execute(query).all()
-        return [row for row in rows if passes(json.loads(row[1]), conditions)] if conditions else list(rows)
+        return [row for row in rows if passes(stored_json(row[1]), conditions)] if conditions else list(rows)
 
     def _score(self, scope: Scope, query: str | tuple[float, ...], ids: IntArray, rows: Sequence[Row]) -> FloatArray:
         text = query if isinstance(query, str) else None
@@ -343,13 +342,15 @@ class Items:
         """Score items with a vector for each field by the best of them alone."""
         generation = self._vectors.generation()
         for position, (_, value, notes, _) in enumerate(rows):
-            found = json.loads(notes).get(_VECTORS) if _VECTORS in notes else None
+            found = stored_json(notes, dict).get(_VECTORS) if _VECTORS in notes else None
             if found is None:
                 continue
             if found["generation"] == generation:
                 fields = np.stack([_decode(each) for each in found["data"]])
             else:  # another model has embedded the store since
-                fields = self._vectors.embed_passages(tenant, _texts_at(json.loads(value), json.loads(notes)[_PATHS]))
+                fields = self._vectors.embed_passages(
+                    tenant, _texts_at(stored_json(value), stored_json(notes, dict)[_PATHS])
+                )
             cosines[position] = float(np.max(fields @ vector))
 
     def _refresh(self, items: Sequence[Item], found: Sequence[Memory]) -> list[Item]:

@@ -34,7 +34,7 @@ from memoranda.manager.manager import MemoryManager
 from memoranda.records import Record
 from memoranda.settings import MemoryConfig
 from memoranda.storage.base import OwnedWork, PartitionKey, ReadTransaction, Row, Store, Transaction
-from memoranda.storage.rows import from_micros, to_micros
+from memoranda.storage.rows import from_micros, stored_json, to_micros
 from memoranda.storage.schema import jobs, memories
 from memoranda.threads import Flag, start_thread
 from memoranda.types import ANY, JSON, utc_now
@@ -165,7 +165,7 @@ def _change(tx: Transaction, job_id: str, holder: str, values: Mapping[str, Any]
 def _to_job(row: Row, state: JobState) -> Job:
     id, batch, stage, kind, payload, _, _, _, tries, note, added_at, ended_at = row
     ended = None if ended_at is None else from_micros(ended_at)
-    return Job(id, batch, stage, kind, json.loads(payload), state, tries, note, from_micros(added_at), ended)
+    return Job(id, batch, stage, kind, stored_json(payload, dict), state, tries, note, from_micros(added_at), ended)
 
 
 Run: TypeAlias = Callable[[MemoryManager, dict[str, Any]], str]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ from memoranda.storage.lifecycle import read_lineage
 from memoranda.storage.meta import set_meta
 from memoranda.storage.read import filter_conditions
 from memoranda.storage.recalls import find_recalls
-from memoranda.storage.rows import in_scope, scope_conditions, scope_of
+from memoranda.storage.rows import in_scope, scope_conditions, scope_of, stored_json
 from memoranda.storage.schema import (
     ERASURE_PENDING,
     LAST_ERASURE,
@@ -290,7 +289,7 @@ class ErasedTexts:
         )
 
     def is_in_json(self, text: str) -> bool:
-        return any(self.is_in(each) for each in _strings(json.loads(text)))
+        return any(self.is_in(each) for each in _strings(stored_json(text)))
 
 
 def find_traces(tx: ReadTransaction, tenant: str, texts: ErasedTexts) -> list[StoreReceipt]:

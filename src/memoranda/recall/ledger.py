@@ -39,7 +39,7 @@ from memoranda.storage.recalls import (
     prune_recalls,
     read_recall,
 )
-from memoranda.storage.rows import from_micros, to_micros
+from memoranda.storage.rows import from_micros, stored_json, to_micros
 from memoranda.text.checks import escape_surrogates
 from memoranda.threads import Flag, register_fork_handler, start_thread
 from memoranda.types import ANY, JSON, AnyUser, ArmScore, Clock, Explanation, Hit, Memory, Recall, Scope
@@ -316,7 +316,7 @@ _encode: Final = json.JSONEncoder(default=_to_plain, **_COMPACT).encode
 def _to_replay(found: PastAnswer) -> Replay:
     """Return the recall without the hits whose memories are gone; these are named by position."""
     row, answer = found.row, json.loads(zlib.decompress(found.row.answer))
-    states = [None if state is None else json.loads(state) for _, state in found.memories]
+    states = [None if state is None else stored_json(state, dict) for _, state in found.memories]
     hits: list[Hit] = []
     erased: list[ErasedHit] = []
     for position, plain in enumerate(answer["hits"]):
@@ -336,7 +336,7 @@ def _to_replay(found: PastAnswer) -> Replay:
         row.head,
     )
     complete = all(state is not None for state in states)
-    return Replay(recall, from_micros(row.asked_at), json.loads(row.parameters), tuple(erased), complete)
+    return Replay(recall, from_micros(row.asked_at), stored_json(row.parameters, dict), tuple(erased), complete)
 
 
 def _to_hit(memory: Memory, plain: list[Any], states: list[Any]) -> Hit:

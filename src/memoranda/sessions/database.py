@@ -17,7 +17,7 @@ from memoranda.sessions.base import DEFAULT_TTL, Namespace, ValueScope, parse_ke
 from memoranda.sessions.workflow_state import SessionRecord, summarize_sessions
 from memoranda.storage import meta
 from memoranda.storage.base import OwnedWork, ReadTransaction, Row, Store, Transaction
-from memoranda.storage.rows import from_micros, to_json, to_micros
+from memoranda.storage.rows import from_micros, stored_json, to_json, to_micros
 from memoranda.storage.schema import sessions
 from memoranda.types import ANY, JSON, Clock, utc_now
 from memoranda.validation import check_ttl, decode_json, encode_json
@@ -132,5 +132,5 @@ class SessionLog:
 
 def _to_summary(row: Row) -> SessionSummary:
     session_id, workflow, metadata, agents, opened_at, ended_at = row
-    record = SessionRecord(session_id, from_micros(opened_at), json.loads(metadata), json.loads(agents))
+    record = SessionRecord(session_id, from_micros(opened_at), stored_json(metadata, dict), stored_json(agents, dict))
     return summarize_sessions(workflow, session_id, [record], from_micros(ended_at), ended=True)

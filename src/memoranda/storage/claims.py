@@ -25,6 +25,7 @@ from memoranda.storage.rows import (
     in_scope,
     memory_from_row,
     not_expired,
+    stored_json,
     stored_name,
     to_json,
 )
@@ -277,7 +278,7 @@ def open_claims(tx: ReadTransaction, owner: Scope, about: Mapping[str, Any], *, 
     slot = slot_of(owner, about)
     conditions = (_C.slot == slot, _C.memory_id != except_of, _OPEN)
     query = select(_C.memory_id, _C.position, _AS_JSON).join(memories, _M.id == _C.memory_id).where(*conditions)
-    found = [(memory_id, position, as_made(json.loads(claim))) for memory_id, position, claim in tx.execute(query)]
+    found = [(memory_id, position, as_made(stored_json(claim))) for memory_id, position, claim in tx.execute(query)]
     wanted = {(memory_id, position) for memory_id, position, _ in _may_concern(about, found)}
     stored: list[StoredClaim] = []
     for part in chunked(sorted({memory_id for memory_id, _ in wanted})):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -24,6 +23,7 @@ from memoranda.storage.rows import (
     memory_from_row,
     micros_or_none,
     not_expired,
+    stored_json,
     to_json,
     to_micros,
 )
@@ -193,7 +193,7 @@ def unmark(tx: Transaction, memory_id: int, key: str) -> None:
 
 def read_notes(tx: ReadTransaction, memory_id: int) -> dict[str, Any]:
     """Return the notes of a memory as they are now."""
-    found: dict[str, Any] = json.loads(tx.execute(_NOTES, {"memory_id": memory_id}).scalar_one())
+    found: dict[str, Any] = stored_json(tx.execute(_NOTES, {"memory_id": memory_id}).scalar_one(), dict)
     return found
 
 
@@ -246,7 +246,9 @@ def read_revisions(tx: ReadTransaction, scope: Scope, memory_id: int) -> list[Re
     require_memories(tx, scope, [memory_id])
     rows = tx.execute(select(*_REVISED).where(_R.memory_id == memory_id).order_by(_R.version))
     return [
-        Revision(version, content, MemoryType(kind), importance, source, json.loads(metadata), from_micros(changed))
+        Revision(
+            version, content, MemoryType(kind), importance, source, stored_json(metadata, dict), from_micros(changed)
+        )
         for version, content, kind, importance, source, metadata, changed in rows
     ]
 

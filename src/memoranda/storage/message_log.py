@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,6 +18,7 @@ from memoranda.storage.rows import (
     scope_conditions,
     scope_names,
     scope_of,
+    stored_json,
     to_json,
     to_micros,
 )
@@ -172,7 +172,7 @@ def read_queue(tx: ReadTransaction) -> ModelQueue:
 
 def _stored_turn(row: Row) -> StoredTurn:
     tenant, agent, user, session, payload, message_id, role, content, said_at, speaker = row
-    message = StoredMessage(message_id, role, content, from_micros(said_at), speaker, json.loads(payload))
+    message = StoredMessage(message_id, role, content, from_micros(said_at), speaker, stored_json(payload, dict))
     return scope_of(tenant, agent, user, session), message
 
 

@@ -5,7 +5,6 @@ The conditions are those of `Partition.eligible`, for queries that do not use th
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -15,7 +14,7 @@ from sqlalchemy import ColumnElement, and_, exists, func, or_, select
 
 from memoranda.storage.base import ReadTransaction, Row, chunked
 from memoranda.storage.claims import CLAIMS, ENDED_BY, claims_of, enders_of, without_end
-from memoranda.storage.rows import SELECT_MEMORY, from_micros, in_scope, memory_from_row, to_micros
+from memoranda.storage.rows import SELECT_MEMORY, from_micros, in_scope, memory_from_row, stored_json, to_micros
 from memoranda.storage.schema import memories, revisions
 from memoranda.types import Memory, MemoryType, Scope
 
@@ -115,7 +114,7 @@ def _with_former_words(memory: Memory, former: Row) -> Memory:
         type=MemoryType(kind),
         importance=importance,
         source=source,
-        metadata=json.loads(metadata),
+        metadata=stored_json(metadata, dict),
         version=version,
         edited_at=None if edited_at is None else from_micros(edited_at),
         # What was extracted is of the words that replaced these.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 from functools import partial
@@ -23,6 +22,7 @@ from memoranda.storage.rows import (
     owner_conditions,
     scope_columns,
     scope_conditions,
+    stored_json,
     to_json,
     to_micros,
 )
@@ -169,7 +169,7 @@ def ids_of_message(tx: ReadTransaction, scope: Scope, message_id: str) -> list[i
 def read_recent_notes(tx: ReadTransaction, scope: Scope, limit: int) -> list[dict[str, Any]]:
     """Return what was extracted from the newest memories of a scope."""
     query = select(_M.notes).where(*in_scope(scope)).order_by(_M.id.desc()).limit(limit)
-    return [json.loads(notes) for notes in tx.scalars(query) if notes]
+    return [stored_json(notes, dict) for notes in tx.scalars(query) if notes]
 
 
 def walk(store: Store, scope: Scope, where: Filter = EVERYTHING) -> Iterator[Memory]:
@@ -248,7 +248,7 @@ def related_memories(
 
 
 def _related(memory: Memory, strength: float, kind: str, depth: int, metadata: str) -> Related:
-    return Related(memory, kind, strength, depth, json.loads(metadata) if metadata else {})
+    return Related(memory, kind, strength, depth, stored_json(metadata, dict) if metadata else {})
 
 
 def _links(tx: ReadTransaction, ids: Sequence[int], kind: str | None) -> Iterator[tuple[int, int, str, float, str]]:

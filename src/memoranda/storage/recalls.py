@@ -16,7 +16,7 @@ from sqlalchemy import BigInteger, ColumnElement, bindparam, cast, delete, func,
 from memoranda.results.recall import AffectedRecall
 from memoranda.storage.base import ReadTransaction, Transaction, chunked
 from memoranda.storage.meta import decode, get_meta, set_meta
-from memoranda.storage.rows import from_micros, json_items
+from memoranda.storage.rows import from_micros, json_items, stored_json
 from memoranda.storage.schema import memories, recalled_memories, recalls
 from memoranda.types import ANY, AnyUser, Scope
 
@@ -117,7 +117,7 @@ def read_recall(tx: ReadTransaction, scope: Scope, recall_id: str) -> PastAnswer
         return None
     _, found_id, tenant, agent, user, session, all_users, asked_at, query, parameters, head, answer, states = row
     asked_in = Scope(tenant, agent or None, ANY if all_users else user or None, session or None)
-    keys = tuple((memory_id, digest) for memory_id, digest in json.loads(states))
+    keys = tuple((memory_id, digest) for memory_id, digest in stored_json(states, list))
     stored = tx.execute(select(_S.memory_id, _S.digest, _S.state).where(_S.memory_id.in_([key[0] for key in keys])))
     by_key = {(each[0], each[1]): each[2] for each in stored}
     found = tuple((key[0], by_key.get(key)) for key in keys)
@@ -129,7 +129,7 @@ def recalls_with(tx: ReadTransaction, tenant: str, ids: Iterable[int]) -> list[A
     wanted, found = set(ids), list[AffectedRecall]()
     query = select(_R.id, _R.asked_at, _R.states).where(_R.tenant == tenant)
     for recall_id, asked_at, states in tx.execute(query.order_by(_R.asked_at.desc(), _R.number.desc())):
-        count = len(wanted.intersection(memory_id for memory_id, _ in json.loads(states)))
+        count = len(wanted.intersection(memory_id for memory_id, _ in stored_json(states, list)))
         if count:
             found.append(AffectedRecall(recall_id, from_micros(asked_at), count))
     return found

@@ -24,6 +24,8 @@ from memoranda.text.terms import HAS_TIME, NAME_KEY, content_hash, name_parts, t
 from memoranda.text.wishes import WISH_KEY, standing_wishes
 from memoranda.types import ANY, JSON, AnyUser, Memory, MemoryType, Scope
 
+_DAMAGED_JSON: Final = "a stored value is damaged: run check, then repair or restore a backup"
+
 
 class by_dialect(FunctionElement[bool]):
     """A condition written for SQLite and for PostgreSQL. Both have the same parameters to the cache of statements."""
@@ -234,6 +236,17 @@ def _from_json(text: str) -> dict[str, Any]:
     if not isinstance(values, dict):
         raise TypeError("a JSON object is expected")
     return values
+
+
+def stored_json(text: str | bytes | None, kind: type = object) -> Any:
+    """Return the JSON value of a column; `Incompatible` when it is none of this kind: the file is damaged."""
+    try:
+        value = json.loads(text or "")
+    except (TypeError, ValueError) as error:
+        raise Incompatible(_DAMAGED_JSON) from error
+    if not isinstance(value, kind):
+        raise Incompatible(_DAMAGED_JSON)
+    return value
 
 
 _NAMES = frozenset(
