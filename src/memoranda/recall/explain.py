@@ -259,7 +259,6 @@ def answer_signals(
     ranking: Ranking,
     speakers: tuple[str, ...],
     allowed: NDArray[np.bool_] | None = None,
-    *,
     question: str = "",
     best_hit: Hit | None = None,
 ) -> dict[str, float]:

@@ -54,7 +54,6 @@ from memoranda.validation import check_datetime, check_fraction, check_optional_
 if TYPE_CHECKING:
     from memoranda.storage.base import Store
 
-
 _COMPARED: Final = 5
 """How many of the best hits are put in the order of time, even when fewer are asked for."""
 _ASKED_BEFORE: Final = 100
@@ -145,8 +144,7 @@ class RecallPipeline:
         hits = self._add_later(query, parsed, ranking, allowed, hits)
         hits = self._as_known(query, hits)
         self._accesses.record(hit.id for hit in hits)
-        best = hits[0] if hits else None
-        signals = answer_signals(ranking, parsed.speakers, allowed, question=query.text, best_hit=best)
+        signals = answer_signals(ranking, parsed.speakers, allowed, query.text, hits[0] if hits else None)
         return Recall(
             hits=hits,
             id=uuid.uuid4().hex,
@@ -420,7 +418,7 @@ class RecallPipeline:
         degraded: list[str],
     ) -> tuple[Hit, ...]:
         hits, sums = ordered
-        if plan is None or not hits:
+        if plan is None or len(hits) < 2:
             return hits
         try:
             return self._reranking.rerank(plan, parsed.named, query.scope, ranking, hits, sums)

@@ -74,7 +74,7 @@ class Reranking:
             question: The text of the question.
             scope: The scope in which the turns before the hits are read.
             ranking: The ranking that the hits come from.
-            hits: The hits, best first; at least one.
+            hits: The hits, best first; at least two.
             sums: The sum of each hit, in the order of the hits.
         """
         first = hits[: plan.limit]

@@ -102,7 +102,7 @@ class TestLists:
                 manager.upkeep()
             assert manager.restore(memory.id, user="z").expires_at is None
             assert [fact.value for fact in manager.facts(user="z")] == ["Bergen"]
-            assert manager.recall("Where do I live?", user="z")[0].id == memory.id
+            assert manager.recall("Have I moved to Bergen?", user="z")[0].id == memory.id
             assert manager.forget(memory.id, user="z", dry_run=archived).ids == (memory.id,)
             if not archived:
                 memory = manager.remember("I moved to Bergen.", user="z", ttl=60)[0].memory
