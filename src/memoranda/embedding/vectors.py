@@ -240,10 +240,11 @@ def require_same_model(generation: Generation | None, identity: EmbedderIdentity
     """Return the generation if this embedder made it; None in a store without vectors."""
     if generation is None or _is_made_by(generation, identity):
         return generation
+    stored = f"{generation.provider}:{generation.model} ({generation.dimension} dimensions)"
+    name = "another version of it" if stored == str(identity) else str(identity)
     raise Incompatible(
-        f"the store holds vectors of {generation.provider}:{generation.model} ({generation.dimension} dimensions), "
-        f"the embedder is {identity}; they cannot be mixed: open it with the old model, "
-        "or move all memories to the new one with reembed(), in a shell `memoranda reembed`",
+        f"the store holds vectors of {stored}, the embedder is {name}; they cannot be mixed: open it with the "
+        "old model, or move all memories to the new one with reembed(), in a shell `memoranda reembed`",
         status=409,  # nothing is wrong with the server: its operator decides, and every caller may read what to do
     )
 
