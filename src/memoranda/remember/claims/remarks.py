@@ -47,7 +47,13 @@ _CUT_SHORT: Final = re.compile(
 # "Remind me to pay the rent", "Recommend a good tea": what is asked for is named; but not "Until the end", "Rephrase please".
 _ORDERS: Final = re.compile(
     rf"(?:please )?(?!(?:until|till|for|in|on|at|only|just|not|with|by|from|of|since|because|if|when|while|after|before|as|and|or|to|than"
-    rf"|starting|maybe|almost|well|\w*[^\Ws]s)\b)\w+ (?!me(?: wrong| right| crazy)?\W*$)(?:{DETERMINER}|up|for)\b",
+    rf"|starting|maybe|almost|well|then|\w*[^\Ws]s)\b)\w+ (?!me(?: wrong| right| crazy)?\W*$)(?:{DETERMINER}|up|for)\b",
+    re.I,
+)
+# A statement of the speaker, or of an agent about its user, that does not go on with a story ("And then I woke up").
+_OWN: Final = re.compile(
+    r"(?:(?:and|also|but|so|well|oh|plus|btw|by the way|anyway|now|today|yesterday|tonight|(?:this|last|next|on|in) \w+)\b[\s,]{0,9}){0,4}"
+    r"(?:i|we|my|our|(?:the )?user)\b",
     re.I,
 )
 _WITHDRAWS: Final = re.compile(
@@ -106,5 +112,7 @@ def _is_new(sentence: str, *, answers: bool) -> bool:
     if is_question(sentence):
         return is_complete_question(sentence) and ABOUT_WORDS.search(sentence) is None
     if is_statement(sentence):
-        return sentence[0].isalnum() and not HAPPENED.match(sentence) and not _CUT_SHORT.search(sentence)
+        # "The sale fell through", "Then the alarm rang": what happens to anything else may happen to the change.
+        own = _OWN.match(sentence) is not None and not is_undone(sentence)
+        return own and not HAPPENED.match(sentence) and not _CUT_SHORT.search(sentence)
     return _ORDERS.match(sentence) is not None or (answers and _DENIES.search(sentence) is None)

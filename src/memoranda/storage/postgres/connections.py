@@ -302,9 +302,9 @@ def error_for(error: BaseException | None, where: str) -> MemorandaError:
 
 
 _REFUSALS: Final = (
-    (re.compile(r'database ".*" does not exist'), "3D000"),
+    (re.compile(r'database "[^"]*" does not exist'), "3D000"),
     (
-        re.compile(r'role ".*" does not exist|authentication failed|no pg_hba\.conf entry|not permitted to log in'),
+        re.compile(r'role "[^"]*" does not exist|authentication failed|no pg_hba\.conf entry|not permitted to log in'),
         "28000",
     ),
 )

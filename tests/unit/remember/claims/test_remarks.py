@@ -42,12 +42,22 @@ def test_remarks_take_nothing_back(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["It's for the best.", "My doctor insisted.", "The team kept its name.", "Find me a cheap flight.",
+    ["It's for the best.", "My doctor insisted.", "My team kept its name.", "Find me a cheap flight.",
      "Remind me to call the bank tomorrow.", "I ignored what he said.", "I work at Lidl now.",
      "Can you remind me to pay the rent?"],
 )  # fmt: skip
 def test_words_of_their_own_say_nothing_about_a_change(text: str) -> None:
     assert points_back(text) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["The sale fell through.", "The move is off.", "The old date stands.", "The court annulled the increase.",
+     "Then the alarm clock rang.", "And then I woke up.", "I returned to Berlin after two days.",
+     "Management said no."],
+)  # fmt: skip
+def test_what_happens_to_anything_else_may_happen_to_the_change(text: str) -> None:
+    assert points_back(text) is not None
 
 
 def test_change_with_a_remark_is_linked_and_is_what_was_said_last(manager: MemoryManager) -> None:
