@@ -30,12 +30,17 @@ if TYPE_CHECKING:
     from memoranda.llm.base import LLM
     from memoranda.maintenance.policies import UpkeepSettings
     from memoranda.manager.manager import MemoryManager, create_memory_manager, create_session
-    from memoranda.messages.anthropic import format_for_anthropic, from_anthropic, system_text
     from memoranda.messages.content import AgentCallMsg, MessageContent, ToolCallMsg
     from memoranda.messages.message import Message, VendorMessage
-    from memoranda.messages.openai import format_for_openai, from_openai
+    from memoranda.messages.vendors import (
+        format_for_anthropic,
+        format_for_openai,
+        from_anthropic,
+        from_openai,
+        system_text,
+    )
     from memoranda.persistent.agents import BaseAgent, ConversationContext, MemoryMixin
-    from memoranda.persistent.backends import EmbeddingBackend
+    from memoranda.persistent.backends import EmbeddingBackend, VectorStoreConfig
     from memoranda.persistent.base import (
         MemoryBase,
         PersistentMemoryBase,
@@ -43,17 +48,16 @@ if TYPE_CHECKING:
         RecallFromMemoryResult,
         SaveToMemoryResult,
     )
-    from memoranda.persistent.configs import VectorStoreConfig
     from memoranda.persistent.memory import PersistentMemory
     from memoranda.persistent.tools import MemoryTools, ToolCall, ToolMessage
     from memoranda.remember.pipeline import Content
-    from memoranda.results.facts import Fact, FactConflict, FactValue
     from memoranda.results.maintenance import (
         AgentActivity,
         CheckReport,
         CleanedMemory,
         CleanupReport,
         Derivation,
+        ForgetReceipt,
         Health,
         History,
         NameActivity,
@@ -61,19 +65,32 @@ if TYPE_CHECKING:
         RepairReport,
         Revision,
         Stats,
+        StoreReceipt,
         UpkeepAction,
         UpkeepDecision,
         UpkeepReport,
         UserActivity,
     )
-    from memoranda.results.recall import AffectedRecall, Context, ErasedHit, Replay, WhyNot, WhyNotStep
-    from memoranda.results.receipts import ForgetReceipt, StoreReceipt
-    from memoranda.results.transfer import Backup, ExportReport, FileReport, ImportReport
+    from memoranda.results.recall import (
+        AffectedRecall,
+        Context,
+        ErasedHit,
+        Fact,
+        FactConflict,
+        FactValue,
+        Replay,
+        WhyNot,
+        WhyNotStep,
+    )
     from memoranda.results.workflows import (
+        Backup,
         Document,
         ExecutionPage,
         ExecutionRecord,
         ExecutionStats,
+        ExportReport,
+        FileReport,
+        ImportReport,
         Knowledge,
         KnowledgeReport,
         KnowledgeSource,
@@ -275,39 +292,34 @@ _HOMES = {
     "memoranda.items.base": "Item ItemOrder NamespaceActivity",
     "memoranda.llm.base": "LLM",
     "memoranda.maintenance.policies": "UpkeepSettings",
-    "memoranda.manager.manager": "MemoryManager create_memory_manager create_session",
-    "memoranda.messages.anthropic": "format_for_anthropic from_anthropic system_text",
+    "memoranda.manager.manager": "create_memory_manager create_session MemoryManager",
     "memoranda.messages.content": "AgentCallMsg MessageContent ToolCallMsg",
     "memoranda.messages.message": "Message VendorMessage",
-    "memoranda.messages.openai": "format_for_openai from_openai",
+    "memoranda.messages.vendors": "format_for_anthropic format_for_openai from_anthropic from_openai system_text",
     "memoranda.persistent.agents": "BaseAgent ConversationContext MemoryMixin",
-    "memoranda.persistent.backends": "EmbeddingBackend",
-    "memoranda.persistent.configs": "VectorStoreConfig",
+    "memoranda.persistent.backends": "EmbeddingBackend VectorStoreConfig",
     "memoranda.persistent.base": "MemoryBase PersistentMemoryBase QueryInput RecallFromMemoryResult SaveToMemoryResult",
     "memoranda.persistent.memory": "PersistentMemory",
     "memoranda.persistent.tools": "MemoryTools ToolCall ToolMessage",
     "memoranda.remember.pipeline": "Content",
-    "memoranda.results.facts": "Fact FactConflict FactValue",
     "memoranda.results.maintenance": (
-        "AgentActivity CheckReport CleanedMemory CleanupReport Derivation Health History NameActivity "
-        "PolicyName RepairReport Revision Stats UpkeepAction UpkeepDecision UpkeepReport UserActivity"
+        "AgentActivity CheckReport CleanedMemory CleanupReport Derivation ForgetReceipt Health History NameActivity "
+        "PolicyName RepairReport Revision Stats StoreReceipt UpkeepAction UpkeepDecision UpkeepReport UserActivity"
     ),
-    "memoranda.results.recall": "AffectedRecall Context ErasedHit Replay WhyNot WhyNotStep",
-    "memoranda.results.receipts": "ForgetReceipt StoreReceipt",
-    "memoranda.results.transfer": "Backup ExportReport FileReport ImportReport",
+    "memoranda.results.recall": "AffectedRecall Context ErasedHit Fact FactConflict FactValue Replay WhyNot WhyNotStep",
     "memoranda.results.workflows": (
-        "Document ExecutionPage ExecutionRecord ExecutionStats Knowledge KnowledgeReport KnowledgeSource "
-        "SessionMessage SessionSummary VerificationReport"
+        "Backup Document ExecutionPage ExecutionRecord ExecutionStats ExportReport FileReport ImportReport Knowledge "
+        "KnowledgeReport KnowledgeSource SessionMessage SessionSummary VerificationReport"
     ),
     "memoranda.security.redaction": "Redactor",
     "memoranda.sessions.base": "MemoryBackend Namespace ValueScope ValueStore",
     "memoranda.sessions.context": "SessionContext",
-    "memoranda.sessions.redis": "RedisBackend get_redis_client",
+    "memoranda.sessions.redis": "get_redis_client RedisBackend",
     "memoranda.sessions.values": "InMemoryBackend",
-    "memoranda.settings": "MemoryConfig Settings get_memory_config get_settings",
+    "memoranda.settings": "get_memory_config get_settings MemoryConfig Settings",
     "memoranda.types": (
-        "ANY AnyUser ArmScore Association Clock Explanation FloatArray Hit IntArray JSON "
-        "Memory MemoryEntry MemoryType Outcome Outcomes Progress Recall Related RetentionPolicy Scope Usage Window"
+        "ANY AnyUser ArmScore Association Clock Explanation FloatArray Hit IntArray JSON Memory MemoryEntry "
+        "MemoryType Outcome Outcomes Progress Recall Related RetentionPolicy Scope Usage Window"
     ),
 }
 _ALIASES = {"MemoryAssociation": "Association", "MemoryTypes": "MemoryType"}

@@ -78,7 +78,7 @@ def atomic_replace(target: Path, mode: int = PRIVATE, *, database: bool = False)
 
 
 def _create_partial(target: Path, mode: int) -> tuple[Path, BinaryIO]:
-    """Create an empty file beside the target; return it with the lock that says that somebody writes it."""
+    """Create an empty file beside the target; return it with a lock, which shows that it is being written."""
     path = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}.partial")
     lock = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode), "r+b")
     if os.name == "posix":
@@ -89,7 +89,7 @@ def _create_partial(target: Path, mode: int) -> tuple[Path, BinaryIO]:
 
 
 def delete_abandoned(target: Path) -> None:
-    """Overwrite and delete copies beside a file that a program has begun and, killed, will never finish."""
+    """Overwrite and delete unfinished copies beside a file, whose writers were killed."""
     if os.name != "posix":
         return
     for path in target.parent.glob(f".{escape(target.name)}.*.partial"):
@@ -144,7 +144,7 @@ def translate_file_errors(path: Path) -> Iterator[None]:
     except OSError as error:
         raise FileFailed(f"{path}: {error.strerror or error}: check its folder, permissions and space") from error
     except MemoryError as error:
-        raise FileFailed(f"{path} is too large for the memory there is: split it up") from error
+        raise FileFailed(f"{path} does not fit into the memory of this machine: split it up") from error
 
 
 def is_file(path: Path) -> bool:

@@ -1,4 +1,4 @@
-"""The base of every value that users handle: attributes, the same read like a dict, and its way to JSON and back."""
+"""Base classes: of values that are read as attributes or like a dict, and of objects that a `with` block closes."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from datetime import datetime
 from enum import Enum
 from functools import cache
 from pathlib import Path
-from types import UnionType
-from typing import Any, ClassVar, TypeAlias, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from types import TracebackType, UnionType
+from typing import Any, ClassVar, Self, TypeAlias, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from memoranda import display
 
@@ -136,7 +136,7 @@ def fast_maker(kind: type[_T]) -> Callable[..., _T]:
     def make(*values: Any) -> _T:
         made = open_kind(*values)
         made.__class__ = kind
-        return cast(_T, made)
+        return made  # type: ignore[no-any-return]
 
     return make
 
@@ -220,3 +220,35 @@ def _dataclass_converter(kind: type) -> _Converter:
         return kind(**{name: _converter(hint)(data[name]) for name, hint in types.items() if name in data})
 
     return convert
+
+
+class Closing:
+    """Calls `close` at the end of a `with` block."""
+
+    def close(self) -> None:
+        """Release what it holds."""
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class AsyncClosing:
+    """Awaits `close` at the end of an `async with` block."""
+
+    async def close(self) -> None:
+        """Release what it holds."""
+        raise NotImplementedError
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()

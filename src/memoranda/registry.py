@@ -55,7 +55,7 @@ _TABLE: Final[dict[str, dict[str, Entry]]] = {
     "vector_store": {
         "chroma": Entry("memoranda.index.chroma:ChromaEngine", extra="chroma"),
         "faiss": Entry("memoranda.index.faiss:FAISSIndex"),
-        "pgvector": Entry("memoranda.persistent.configs:database_of_pgvector", extra="postgres"),
+        "pgvector": Entry("memoranda.persistent.backends:database_of_pgvector", extra="postgres"),
         "qdrant": Entry("memoranda.index.qdrant_server:open_qdrant", extra="qdrant"),
     },
 }

@@ -128,7 +128,7 @@ def get_memory_config() -> dict[str, dict[str, str | float | bool | None]]:
 def get_user_settings(env_file: str | Path | None = ".env") -> Settings:
     """Return the current settings, with a database in the user's data folder where they name none.
 
-    For programs that others start, in a folder that means nothing to the user.
+    For programs that other programs start, in a folder that the user did not choose.
     """
     settings = get_settings(env_file)
     named = _load_variables(env_file).get("MEMORY_DB_URL", "").strip()
@@ -226,11 +226,18 @@ def with_encryption_key(config: MemoryConfig, key: str | None) -> MemoryConfig:
     return replace(config, encryption_key=key, encryption_key_file=None, encryption_key_command=None)
 
 
+def lower_scheme(url: str) -> str:
+    """Return a URL with its scheme in lower case, which means the same."""
+    scheme, separator, rest = url.partition("://")
+    return f"{scheme.lower()}{separator}{rest}" if separator else url
+
+
 def database_url(config: MemoryConfig) -> str:
     """Return the URL of the database. A relative file is resolved against the storage folder, if one is set."""
-    prefix, _, name = config.db_url.partition(":///")
+    url = lower_scheme(config.db_url)
+    prefix, _, name = url.partition(":///")
     if config.storage_dir is None or prefix != "sqlite" or not name or name == ":memory:" or Path(name).is_absolute():
-        return config.db_url
+        return url
     return f"sqlite:///{Path(config.storage_dir) / name}"
 
 

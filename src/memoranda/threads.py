@@ -23,7 +23,7 @@ from memoranda.errors import MemorandaError
 
 
 class Flag:
-    """An event. Only the lock that wakes up who waits is shared, and nobody waits for it to change the flag."""
+    """An event that happens once. Only the lock that wakes up waiting threads is shared, and setting it never waits."""
 
     def __init__(self) -> None:
         self._set = False
@@ -35,10 +35,6 @@ class Flag:
         self._set = True
         with suppress(RuntimeError):  # it was set already
             self._unset.release()
-
-    def clear(self) -> None:
-        self._set = False
-        self._unset.acquire(blocking=False)
 
     def is_set(self) -> bool:
         return self._set

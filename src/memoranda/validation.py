@@ -69,7 +69,7 @@ def shown(value: object) -> str:
 
 
 def check_flag(value: object, name: str) -> bool:
-    """Check a switch: "no" must not mean yes."""
+    """Check a flag: the text "no" must not count as true."""
     if not isinstance(value, bool):
         raise InvalidType(f"{name} must be True or False, not {type(value).__name__}")
     return value
@@ -77,7 +77,11 @@ def check_flag(value: object, name: str) -> bool:
 
 def check_path(value: object, name: str) -> Path:
     """Check the name of a file or folder."""
-    if not isinstance(value, str | os.PathLike) or isinstance(path := os.fspath(value), bytes):
+    try:
+        path = os.fspath(value) if isinstance(value, str | os.PathLike) else None
+    except TypeError:  # its `__fspath__` returns something else
+        path = None
+    if not isinstance(path, str):
         raise InvalidType(f"{name} must be a path, not {type(value).__name__}")
     checked = Path(clean_text(path, name))
     if any(len(os.fsencode(part)) > _MAX_FILE_NAME for part in checked.parts):

@@ -158,7 +158,7 @@ def test_person_shows_what_is_known_and_what_it_replaced(look: Look, small: str)
     assert "Lisbon" in page.locator(".fact-table").inner_text()
 
 
-def test_person_who_is_no_user_is_known_by_what_others_told(look: Look, writable: str) -> None:
+def test_person_who_is_no_user_is_known_by_what_others_said(look: Look, writable: str) -> None:
     said = {"role": "user", "name": "Zoe", "content": "I live in Graz. My brother Max lives in Linz."}
     httpx2.post(f"{writable}/v1/remember", json={"content": [said], "user": "bo"}).raise_for_status()
     page = look(writable).open("people")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from memoranda import jobs
 from memoranda.errors import Unavailable
-from memoranda.jobs import worker
 from memoranda.manager.manager import MemoryManager
 from memoranda.settings import MemoryConfig
 
@@ -22,9 +22,9 @@ def test_workers_of_a_cluster_do_every_piece_once(config: MemoryConfig) -> None:
     with MemoryManager(config) as manager:
         for number in range(6):
             manager.for_tenant(f"tenant {number}").add_memory("The boat is blue", user="ada")
-        worker.order(manager, "upkeep")
-        assert worker.run_on_ray(config, "local", 2) == 6
-        found = worker.find_jobs(manager)
+        jobs.order(manager, "upkeep")
+        assert jobs.run_on_ray(config, "local", 2) == 6
+        found = jobs.find_jobs(manager)
     assert [(job.state, job.tries) for job in found] == [("done", 1)] * 6
 
 
@@ -32,13 +32,13 @@ def _die_or_work(config: MemoryConfig) -> int:
     """The first worker that runs this dies with its piece."""
     mark = Path(config.db_url.removeprefix("sqlite:///") + ".died")
 
-    worker.LEASE_SECONDS = 2  # type: ignore[misc]
+    jobs.LEASE_SECONDS = 2  # type: ignore[misc]
     try:
         mark.touch(exist_ok=False)
     except FileExistsError:
-        return worker.work_off(config)
+        return jobs.work_off(config)
     with MemoryManager(config) as manager:
-        manager._components.open().store.write(lambda tx: worker.claim_job(tx, "dead"))
+        manager._components.open().store.write(lambda tx: jobs.claim_job(tx, "dead"))
     os._exit(1)
 
 
@@ -46,11 +46,11 @@ def test_piece_of_a_worker_that_dies_is_done_by_another(config: MemoryConfig) ->
     with MemoryManager(config) as manager:
         for number in range(4):
             manager.for_tenant(f"tenant {number}").add_memory("The boat is blue", user="ada")
-        worker.order(manager, "upkeep")
-        assert worker.run_on_ray(config, "local", 2, _die_or_work) == 4
-        assert {job.state for job in worker.find_jobs(manager)} == {"done"}
+        jobs.order(manager, "upkeep")
+        assert jobs.run_on_ray(config, "local", 2, _die_or_work) == 4
+        assert {job.state for job in jobs.find_jobs(manager)} == {"done"}
 
 
 def test_cluster_that_is_not_there_is_unavailable(config: MemoryConfig) -> None:
     with pytest.raises(Unavailable, match="no Ray cluster"):
-        worker.run_on_ray(config, "127.0.0.1:9", 1)
+        jobs.run_on_ray(config, "127.0.0.1:9", 1)

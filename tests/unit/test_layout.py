@@ -21,13 +21,13 @@ def test_no_module_has_more_than_500_lines() -> None:
     assert long == {}
 
 
-def test_no_file_of_an_integration_has_200_lines() -> None:
-    files = (SOURCE / "integrations").rglob("*.py")
+def test_no_adapter_has_200_lines() -> None:
+    files = {file for file in (SOURCE / "integrations").rglob("*.py") if file.name != "managers.py"}  # what they share
     assert {file.name: count for file in files if (count := len(file.read_text("utf-8").splitlines())) >= 200} == {}
 
 
 def test_few_modules_are_outside_of_the_folders() -> None:
-    assert len([file for file in SOURCE.glob("*.py") if not file.name.startswith("__")]) <= 12
+    assert len([file for file in SOURCE.glob("*.py") if not file.name.startswith("__")]) <= 11
 
 
 def test_folders_of_unit_tests_are_those_of_the_source() -> None:

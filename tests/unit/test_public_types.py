@@ -37,6 +37,23 @@ def test_every_exported_name_is_documented(name: str) -> None:
     assert any(f"`{name}" in page for page in pages)
 
 
+@pytest.mark.parametrize("name", [name for name in memoranda.__all__ if name not in MADE_BY_US])
+def test_public_functions_with_more_than_three_parameters_describe_them(name: str) -> None:
+    exported = getattr(memoranda, name)
+    functions = {name: (exported, exported.__doc__)} if inspect.isfunction(exported) else {}
+    if inspect.isclass(exported):
+        public = inspect.getmembers(exported, inspect.isfunction)
+        functions = {key: (each, each.__doc__) for key, each in public if not key.startswith("_")}
+        if inspect.isfunction(vars(exported).get("__init__")) and "__dataclass_fields__" not in vars(exported):
+            functions["__init__"] = (exported.__init__, f"{exported.__doc__}{exported.__init__.__doc__}")
+    undescribed = [
+        key
+        for key, (function, text) in functions.items()
+        if function.__module__.startswith("memoranda") and "Args:" not in (text or "")
+    ]
+    assert [key for key in undescribed if len({*inspect.signature(functions[key][0]).parameters} - {"self"}) > 3] == []
+
+
 def _types_of(exported: object) -> Iterator[tuple[str, str]]:
     """Yield (where, name) for each type of ours in the signatures of a class or function."""
     if inspect.isclass(exported):

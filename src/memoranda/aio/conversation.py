@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from os import PathLike
-from typing import Generic, NoReturn, ParamSpec, Self, TypeVar
+import functools
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from typing import Any, Concatenate, Generic, NoReturn, ParamSpec, Self, TypeVar
 
-from memoranda.aio.threads import in_thread
+from memoranda.aio.threads import in_thread, takes_arguments_of
 from memoranda.conversation import memory, summarizing
-from memoranda.conversation.base import AnyMessage, MessageLog, MessageView, TokenCounter
-from memoranda.llm.base import LLM
+from memoranda.conversation.base import AnyMessage, MessageView
 from memoranda.messages.message import Message
 from memoranda.types import JSON, Usage
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 _Core = TypeVar("_Core", bound=memory.ConversationMemory)
+_Sync = memory.ConversationMemory
 
 _INLINE_LIMIT = 1_000
 """Reading this many messages takes well under a millisecond."""
+
+
+def _awaited(
+    method: Callable[Concatenate[Any, _P], _R], *, in_place: bool = True
+) -> Callable[Concatenate[_Conversation[Any], _P], Coroutine[Any, Any, _R]]:
+    """Return the async version of a method: in a thread, or in place if the messages are few and in this process."""
+
+    @functools.wraps(method)
+    async def call(self: _Conversation[Any], /, *args: _P.args, **kwargs: _P.kwargs) -> _R:
+        work: Callable[[], _R] = functools.partial(getattr(self._core, method.__name__), *args, **kwargs)
+        return work() if in_place and self._is_short() else await in_thread(work)
+
+    return call
 
 
 class _Conversation(Generic[_Core]):
@@ -32,11 +45,8 @@ class _Conversation(Generic[_Core]):
     def __init__(self, core: _Core) -> None:
         self._core = core
 
-    async def _run(self, work: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs) -> _R:
-        """Run inline if there are few messages and they are in this process; otherwise in a thread."""
-        if self._core.in_memory and len(self._core) <= _INLINE_LIMIT:
-            return work(*args, **kwargs)
-        return await in_thread(work, *args, **kwargs)
+    def _is_short(self) -> bool:
+        return self._core.in_memory and len(self._core) <= _INLINE_LIMIT
 
     @property
     def messages(self) -> MessageView:
@@ -68,66 +78,35 @@ class _Conversation(Generic[_Core]):
     def __len__(self) -> int:
         return len(self._core)
 
-    async def size(self) -> int:
-        """Return the number of messages."""
-        return await self._run(self._core.size)
+    async def add(self, messages: AnyMessage | Iterable[AnyMessage] | None, allow_duplicates: bool = False) -> None:
+        """Add one message, several, or none. On an error, none is added."""
+        if (messages is None or isinstance(messages, Message | Mapping)) and self._is_short():
+            self._core.add(messages, allow_duplicates)
+        else:
+            await in_thread(self._core.add, messages, allow_duplicates)
 
     async def add_message(self, message: AnyMessage) -> None:
         """Add one message; it is skipped if its id is known."""
         await self.add(message)
 
-    async def add(self, messages: AnyMessage | Iterable[AnyMessage] | None, allow_duplicates: bool = False) -> None:
-        """Add one message, several, or none. On an error, none is added."""
-        one = messages is None or isinstance(messages, Message | Mapping)
-        await (self._run if one else in_thread)(self._core.add, messages, allow_duplicates)
-
-    async def get_messages(self, limit: int | None = None) -> list[Message]:
-        """Return copies of all messages, or of the newest `limit`, oldest first; a limit below 1 is none."""
-        return await self._run(self._core.get_messages, limit)
-
-    async def get_recent(self, n: int = 10) -> list[Message]:
-        """Return the newest `n` messages, oldest first."""
-        return await self._run(self._core.get_recent, n)
-
-    async def get_messages_by_role(self, role: str, limit: int | None = None) -> list[Message]:
-        """Return the messages of one role, or the newest `limit` of them, oldest first."""
-        return await self._run(self._core.get_messages_by_role, role, limit)
-
-    async def get_last_message(self) -> Message | None:
-        """Return the newest message, or None."""
-        return await self._run(self._core.get_last_message)
-
-    async def get_window(self, max_tokens: int) -> list[Message]:
-        """Return the system message and the newest turns that fit. A tool call is never separated from its results."""
-        return await in_thread(self._core.get_window, max_tokens)
-
-    async def delete(self, index: int | Iterable[int]) -> None:
-        """Delete messages by index, from 0 on. On an `IndexError`, none is deleted."""
-        await self._run(self._core.delete, index)
-
     async def retrieve(self, *_: object, **__: object) -> NoReturn:
         """Raise `NotImplementedError`: a conversation is read in its order, and `PersistentMemory` is searched."""
         self._core.retrieve()
 
-    async def pop(self) -> Message | None:
-        """Remove the newest message and return it; None when there is none."""
-        return await self._run(self._core.pop)
-
-    async def truncate_to_size(self, max_size: int) -> None:
-        """Keep only the newest `max_size` messages."""
-        await self._run(self._core.truncate_to_size, max_size)
-
-    async def clear(self) -> None:
-        """Remove all messages."""
-        await self._run(self._core.clear)
-
-    async def move_to(self, log: MessageLog, retention_policy: str) -> None:
-        """Move the messages to the end of another log and continue there. On an error, nothing changes."""
-        await in_thread(self._core.move_to, log, retention_policy)
-
-    async def to_dict(self) -> list[dict[str, JSON]]:
-        """Return all messages as plain JSON data."""
-        return await in_thread(self._core.to_dict)
+    size = _awaited(_Sync.size)
+    get_messages = _awaited(_Sync.get_messages)
+    get_recent = _awaited(_Sync.get_recent)
+    get_messages_by_role = _awaited(_Sync.get_messages_by_role)
+    get_last_message = _awaited(_Sync.get_last_message)
+    get_window = _awaited(_Sync.get_window, in_place=False)
+    delete = _awaited(_Sync.delete)
+    pop = _awaited(_Sync.pop)
+    truncate_to_size = _awaited(_Sync.truncate_to_size)
+    clear = _awaited(_Sync.clear)
+    move_to = _awaited(_Sync.move_to, in_place=False)
+    to_dict = _awaited(_Sync.to_dict, in_place=False)
+    save_to_file = _awaited(_Sync.save_to_file, in_place=False)
+    load_from_file = _awaited(_Sync.load_from_file, in_place=False)
 
     def state_dict(self) -> dict[str, JSON]:
         """Return the state for `load_state_dict` as plain JSON data. Not awaited."""
@@ -137,27 +116,13 @@ class _Conversation(Generic[_Core]):
         """Replace the messages with a saved state. On an error, nothing changes. Not awaited."""
         self._core.load_state_dict(state_dict, strict)
 
-    async def save_to_file(self, filepath: str | PathLike[str]) -> None:
-        """Write the conversation to a JSON file, atomically."""
-        await in_thread(self._core.save_to_file, filepath)
-
-    async def load_from_file(self, filepath: str | PathLike[str]) -> None:
-        """Replace the messages with a saved file. If the file is damaged, nothing changes."""
-        await in_thread(self._core.load_from_file, filepath)
-
 
 class ConversationMemory(_Conversation[memory.ConversationMemory]):
     """The messages of one conversation, awaited. Takes the arguments of `memoranda.ConversationMemory`."""
 
-    def __init__(
-        self,
-        max_messages: int | None = None,
-        retention_policy: str = "session",
-        *,
-        counter: TokenCounter | None = None,
-        log: MessageLog | None = None,
-    ) -> None:
-        super().__init__(memory.ConversationMemory(max_messages, retention_policy, counter=counter, log=log))
+    @takes_arguments_of(_Sync.__init__)
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(_Sync(*args, **kwargs))
 
     @classmethod
     def over(cls, core: memory.ConversationMemory) -> Self:
@@ -170,25 +135,13 @@ class ConversationMemory(_Conversation[memory.ConversationMemory]):
 class SummarizingMemory(_Conversation[summarizing.SummarizingMemory]):
     """A conversation that summarizes itself when full. Takes the arguments of `memoranda.SummarizingMemory`."""
 
-    def __init__(
-        self,
-        max_messages: int = 50,
-        retention_policy: str = "session",
-        *,
-        llm: LLM | None = None,
-        ratio: float = 0.1,
-        counter: TokenCounter | None = None,
-        log: MessageLog | None = None,
-        archive: MessageLog | None = None,
-    ) -> None:
-        core = summarizing.SummarizingMemory(
-            max_messages, retention_policy, llm=llm, ratio=ratio, counter=counter, log=log, archive=archive
-        )
-        super().__init__(core)
+    @takes_arguments_of(summarizing.SummarizingMemory.__init__)
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(summarizing.SummarizingMemory(*args, **kwargs))
 
-    async def add(self, messages: AnyMessage | Iterable[AnyMessage] | None, allow_duplicates: bool = False) -> None:
-        """Add one message, several, or none. If the conversation is then full, summarize it."""
-        await in_thread(self._core.add, messages, allow_duplicates)
+    add = _awaited(summarizing.SummarizingMemory.add, in_place=False)
+    summary_message = _awaited(summarizing.SummarizingMemory.summary_message, in_place=False)
+    originals = _awaited(summarizing.SummarizingMemory.originals, in_place=False)
 
     @property
     def summaries(self) -> list[str]:
@@ -204,11 +157,3 @@ class SummarizingMemory(_Conversation[summarizing.SummarizingMemory]):
     def usage(self) -> Usage:
         """The model calls and tokens of all summaries so far."""
         return self._core.usage
-
-    async def summary_message(self) -> Message | None:
-        """Return the summaries as a message to put before the others; None if there are none."""
-        return await in_thread(self._core.summary_message)
-
-    async def originals(self, summary: int | None = None) -> list[Message]:
-        """Return the summarized messages: all of them, or those of one summary."""
-        return await in_thread(self._core.originals, summary)

@@ -8,28 +8,22 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from copy import copy
 from functools import partial
-from os import PathLike
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar, overload
 from weakref import WeakValueDictionary
 
 from memoranda.aio.conversation import ConversationMemory
-from memoranda.aio.threads import Threads, in_thread, off_loop
-from memoranda.closing import AsyncClosing
+from memoranda.aio.threads import Threads, in_thread, off_loop, takes_arguments_of
 from memoranda.conversation.memory import ConversationMemory as SyncConversation
-from memoranda.embedding.base import Embedder
 from memoranda.errors import Closed, MemorandaError
-from memoranda.index.base import VectorEngine
-from memoranda.llm.base import LLM
 from memoranda.manager import manager
 from memoranda.persistent import agents
+from memoranda.records import AsyncClosing
 from memoranda.results.workflows import SessionSummary
-from memoranda.security.redaction import Redactor
-from memoranda.sessions.base import ValueStore
 from memoranda.sessions.context import SessionContext as _SyncSession
 from memoranda.sessions.context import Sessions
 from memoranda.settings import MemoryConfig
-from memoranda.types import DEFAULT_TENANT, JSON, Clock, Memory
+from memoranda.types import JSON, Memory
 
 _Sync = manager.MemoryManager
 
@@ -37,49 +31,9 @@ _Sync = manager.MemoryManager
 class MemoryManager:
     """Memory for agents that never blocks the event loop. Takes the arguments of `memoranda.MemoryManager`."""
 
-    def __init__(
-        self,
-        config: MemoryConfig | str | PathLike[str] | None = None,
-        max_messages_per_agent: int | None = 1000,
-        *,
-        db_url: str | PathLike[str] | None = None,
-        faiss_index_path: str | PathLike[str] | None = None,
-        embedder: Embedder | None = None,
-        index: VectorEngine | None = None,
-        llm: LLM | str | None = None,
-        short_term: ValueStore | None = None,
-        clock: Clock | None = None,
-        tenant: str = DEFAULT_TENANT,
-        retention_policy: str = "session",
-        redactor: Redactor | None = None,
-        encryption_key: str | None = None,
-        storage_dir: str | PathLike[str] | None = None,
-        embeddings_dir: str | PathLike[str] | None = None,
-        use_redis: bool | None = None,
-        redis_client: object | None = None,
-        embedding_model: Embedder | str | None = None,
-    ) -> None:
-        blocking = _Sync(
-            config,
-            db_url=db_url,
-            faiss_index_path=faiss_index_path,
-            embedder=embedder,
-            index=index,
-            llm=llm,
-            short_term=short_term,
-            clock=clock,
-            tenant=tenant,
-            retention_policy=retention_policy,
-            max_messages_per_agent=max_messages_per_agent,
-            redactor=redactor,
-            encryption_key=encryption_key,
-            storage_dir=storage_dir,
-            embeddings_dir=embeddings_dir,
-            use_redis=use_redis,
-            redis_client=redis_client,
-            embedding_model=embedding_model,
-        )
-        self._adopt(blocking)
+    @takes_arguments_of(_Sync.__init__)
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self._adopt(_Sync(*args, **kwargs))
 
     def _adopt(self, blocking: _Sync) -> None:
         self._inner = blocking
@@ -264,6 +218,12 @@ class SessionContext:
     """The session memory of one workflow. It opens when it is entered, or at the first call.
 
     Its properties are those of the opened session; reading one before that raises `Closed`.
+
+    Args:
+        workflow_id: The workflow the session belongs to.
+        memory_manager: The manager that stores the session.
+        metadata: Stored with the session.
+        auto_cleanup: Whether the session's data is deleted when it ends; None for the configured default.
     """
 
     def __init__(
@@ -335,21 +295,8 @@ class SessionContext:
     cleanup = _off_loop(_SyncSession.cleanup)
 
 
-def create_session(
-    workflow_id: str,
-    memory_manager: MemoryManager,
-    metadata: Mapping[str, JSON] | None = None,
-    auto_cleanup: bool | None = None,
-) -> SessionContext:
-    """Return a session of a workflow, for `async with`.
-
-    Args:
-        workflow_id: The workflow the session belongs to.
-        memory_manager: The manager that stores the session.
-        metadata: Stored with the session.
-        auto_cleanup: Whether the session's data is deleted when it ends; None for the configured default.
-    """
-    return SessionContext(workflow_id, memory_manager, metadata, auto_cleanup)
+create_session = SessionContext
+"""Return a session of a workflow, for `async with`."""
 
 
 async def share_session(session_id: str, memory_manager: MemoryManager) -> SessionContext | None:

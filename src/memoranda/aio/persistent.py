@@ -10,14 +10,13 @@ from typing import Any, TypeVar
 from memoranda.aio.conversation import ConversationMemory
 from memoranda.aio.manager import MemoryManager
 from memoranda.aio.threads import Threads, off_loop
-from memoranda.closing import AsyncClosing
 from memoranda.errors import InvalidInput
 from memoranda.messages.message import Message
 from memoranda.persistent import memory, tools
-from memoranda.persistent.backends import EmbeddingBackend
+from memoranda.persistent.backends import EmbeddingBackend, VectorStoreConfig
 from memoranda.persistent.base import AnyMessage, NamedMemory, QueryInput, RecallFromMemoryResult, SaveToMemoryResult
-from memoranda.persistent.configs import VectorStoreConfig
 from memoranda.persistent.tools import ParsedToolCall, ToolCall, ToolMessage
+from memoranda.records import AsyncClosing
 from memoranda.types import JSON, Outcome
 
 _Sync = memory.PersistentMemory

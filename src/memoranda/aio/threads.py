@@ -9,7 +9,7 @@ from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
 from copy import copy
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar
 
@@ -143,7 +143,8 @@ class Threads:
         if self.closed:
             raise Closed("this MemoryManager is closed: make a new one")
         pool = self._pools["background" if background or large.get() else "model" if model else "store"]
-        return await wait_for_end(asyncio.wrap_future(pool.submit(self._tenant, call)))
+        context = copy_context()  # what was set for this call counts in the thread, too
+        return await wait_for_end(asyncio.wrap_future(pool.submit(self._tenant, lambda: context.run(call))))
 
     def close(self) -> None:
         self._ended.set()
@@ -163,3 +164,14 @@ def off_loop(
         return await self._threads.run(bound, model=model, background=background)
 
     return call
+
+
+def takes_arguments_of(
+    constructor: Callable[Concatenate[Any, P], None],
+) -> Callable[[Callable[..., None]], Callable[Concatenate[Any, P], None]]:
+    """Give an async class the constructor arguments of the blocking one, with their types and documentation."""
+
+    def decorate(own: Callable[..., None]) -> Callable[Concatenate[Any, P], None]:
+        return functools.wraps(constructor)(own)
+
+    return decorate

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from memoranda.cli import doctor, encryption, facts, items, maintenance, mcp, memories, recall, serve, transfer
+from memoranda.cli import doctor, items, maintenance, memories, recall, serve, transfer
 from memoranda.cli.options import OUTPUT, command
 from memoranda.cli.output import CommandGroup, make_group
 
@@ -33,7 +33,7 @@ class _SectionedGroup(CommandGroup):
 
 
 app = make_group("Memory for AI agents. Begin with `memoranda add` and `memoranda recall`.", _SectionedGroup)
-for module in (memories, recall, items, facts, maintenance, doctor, transfer, encryption, serve):
+for module in (memories, recall, items, maintenance, doctor, transfer, serve):
     module.register(app)
 command(app, "bench", shared=OUTPUT)(maintenance.bench)
 app.add_typer(transfer.chats, name="chat")
@@ -42,7 +42,7 @@ app.add_typer(memories.knowledge, name="knowledge")
 app.add_typer(memories.sessions, name="session")
 app.add_typer(memories.executions, name="executions")
 app.add_typer(serve.keys, name="keys")
-app.add_typer(mcp.group, name="mcp")
+app.add_typer(serve.mcp_group, name="mcp")
 app.add_typer(maintenance.jobs, name="jobs")
 app.add_typer(maintenance.models, name="models")
 

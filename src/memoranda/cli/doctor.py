@@ -189,7 +189,9 @@ def _check_database(options: CommandOptions) -> Iterator[Finding]:
 
 
 def _check_server(options: CommandOptions) -> Iterator[Finding]:
-    if options.config.db_url.startswith("sqlite"):
+    from memoranda.settings import database_url
+
+    if database_url(options.config).startswith("sqlite"):
         yield Finding("database", "note", "it is in memory, so there is nothing to look at")
         return
     with options.open_manager() as manager:

@@ -22,7 +22,7 @@ Namespace = Annotated[
     str,
     typer.Argument(help='Names of the namespace with slashes between them, users/ann, or as JSON: ["users", "a/b"].'),
 ]
-Prefix = Annotated[str, typer.Argument(help="How the namespaces begin, in the same form. Default: all.")]
+Prefix = Annotated[str, typer.Argument(help="Beginning of the namespaces: users/ann, or as JSON. Default: all.")]
 Key = Annotated[str, typer.Argument(help="The key.")]
 
 
@@ -43,7 +43,7 @@ def put_item(
     ] = None,
     no_index: Annotated[bool, typer.Option("--no-index", help="Keep it out of searches and recall.")] = False,
 ) -> None:
-    """Store a value, in place of the one that is there already."""
+    """Store a value. It replaces the one under the same key."""
     if index and no_index:
         raise InvalidInput("give --index or --no-index, not both")
     with options.open_manager(create=True) as manager:

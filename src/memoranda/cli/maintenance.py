@@ -174,7 +174,7 @@ def reembed(options: CommandOptions) -> None:
 
 
 def check(options: CommandOptions) -> None:
-    """Check that rows, full text, vectors and search index agree."""
+    """Check that rows, search terms, vectors and search index agree."""
     with options.open_manager() as manager:
         report = manager.check()
     checked = f"{plural(report.memories, 'memory', 'memories')} in {plural(report.partitions, 'partition')}"
@@ -305,14 +305,17 @@ jobs = make_group("Run long work in pieces, in several processes.")
 def add_job(
     options: CommandOptions,
     kind: Annotated[
-        str, typer.Argument(help="What to do: reembed, index (of large users), upkeep (of all tenants) or import.")
+        str,
+        typer.Argument(
+            help="What to do: reembed, index (of large users), upkeep (of all tenants), rewrite (the tables) or import."
+        ),
     ],
     files: Annotated[
         list[str] | None, typer.Argument(help="Exports to import, where the workers can read them.")
     ] = None,
 ) -> None:
     """Add a job to the queue of the database. `jobs run` does it."""
-    from memoranda.jobs.worker import order
+    from memoranda.jobs import order
 
     with options.open_manager() as manager:
         batch, pieces = order(manager, kind, files or ())
@@ -331,7 +334,7 @@ def run_jobs(
 
     After an interruption, run it again: another worker takes over what was begun, a minute later.
     """
-    from memoranda.jobs.worker import find_jobs, retry_failed, run_local, run_on_ray
+    from memoranda.jobs import find_jobs, retry_failed, run_local, run_on_ray
 
     options.require_database()
     if failed:
@@ -354,7 +357,7 @@ def list_jobs(
 
     They wait, run, were done in the last week, or failed; a failed one says why.
     """
-    from memoranda.jobs.worker import find_jobs
+    from memoranda.jobs import find_jobs
 
     with options.open_manager() as manager:
         found = find_jobs(manager, limit)

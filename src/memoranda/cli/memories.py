@@ -30,8 +30,7 @@ from memoranda.cli.output import (
 from memoranda.cli.recall import Limit, Offset
 from memoranda.display import plural
 from memoranda.errors import InvalidInput, NotFound
-from memoranda.results.receipts import ForgetReceipt
-from memoranda.results.texts import places
+from memoranda.results.maintenance import ForgetReceipt
 from memoranda.types import ANY, JSON, Outcome
 
 Kind = Annotated[str | None, typer.Option("--type", "-t", help="Memory type: semantic, episodic, procedural, …")]
@@ -131,7 +130,7 @@ def edit(
 def forget(
     options: CommandOptions,
     memory_ids: Annotated[list[int] | None, typer.Argument(help="Ids of the memories.")] = None,
-    containing: Annotated[str | None, typer.Option(help="Erase every memory in the scope with this text.")] = None,
+    containing: Annotated[str | None, typer.Option(help="Erase every memory in the scope that has this text.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be erased; erase nothing.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
     again: Annotated[
@@ -146,7 +145,7 @@ def forget(
         _forget_again(options, receipts_file, yes)
         return
     if receipts_file is not None:
-        raise InvalidInput("--receipts belongs to --again")
+        raise InvalidInput("--receipts is for --again only")
     ids = memory_ids or None
     with options.open_manager() as manager:
         receipt = manager.forget(ids, containing=containing, dry_run=True, **options.read_scope)
@@ -204,7 +203,7 @@ def _read_receipts(path: Path) -> list[ForgetReceipt]:
 
 def _print_receipt(receipt: ForgetReceipt, as_json: bool, note: str | None = None) -> None:
     columns = ("store", "status", "count", "detail")
-    rows = [(each.store, status, each.count, each.detail) for each, status in places(receipt)]
+    rows = [(each.store, status, each.count, each.detail) for each, status in receipt.places()]
     summary = f"{_count(len(receipt.ids))} {'would be erased' if receipt.dry_run else 'erased'}"
     if not receipt.dry_run:
         summary += f", receipt {receipt.id}: {'complete' if receipt.complete else 'NOT complete'}"
@@ -321,11 +320,13 @@ def list_sessions(
 
 
 def show_session(options: CommandOptions, workflow: Workflow, limit: Limit = 20, offset: Offset = 0) -> None:
-    """Show the conversation of an open workflow, oldest message first."""
+    """Show the conversation of a workflow with open sessions, oldest first."""
     with options.open_manager() as manager:
         history = manager.get_conversation_history(workflow, limit, offset)
         if not history and not manager.get_sessions(workflow, 1):
-            raise NotFound(f"no workflow {workflow}: no session of it is open with a message, and none has ended")
+            raise NotFound(
+                f"no workflow {workflow}: it has no open session with a message, and no session that has ended"
+            )
     rows = [(item.timestamp.isoformat(timespec="seconds"), item.agent_id, item.role, item.content) for item in history]
     columns = ("at", "agent", "role", "content")
     none = message(f"no open session of {workflow} has messages; `memoranda session list` shows ended ones", "yellow")

@@ -1,18 +1,23 @@
-"""`memoranda export`, `import`, `backup`, `archive`, `restore`, `chat import`: move memories in and out of files."""
+"""Commands that move memories in and out of files, and change the key of the database.
+
+`memoranda export`, `import`, `backup`, `archive`, `restore`, `chat import`, `encrypt`, `decrypt`, `rekey`. No option
+takes a key itself: other users of the machine could read it in the list of processes.
+"""
 
 from __future__ import annotations
 
+import os
+import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from memoranda.cli.encryption import KeyCommand, KeyFile, KeyVariable, ask_key, find_key
 from memoranda.cli.options import DATABASE, WHOLE_TENANT, WRITE, CommandOptions, command
 from memoranda.cli.output import make_group, message, print_result, problem_list, progress_bar
 from memoranda.display import plural
-from memoranda.errors import Incompatible, NotFound
+from memoranda.errors import Incompatible, InvalidInput, NotFound
 from memoranda.files import is_file
 from memoranda.records import Record
 from memoranda.types import Progress
@@ -20,7 +25,111 @@ from memoranda.validation import check_days
 
 if TYPE_CHECKING:
     from memoranda.manager.manager import MemoryManager
+    from memoranda.security.encryption import EncryptionKey
     from memoranda.transfer.chats import ImportedConversation
+
+
+KeyFile = Annotated[Path | None, typer.Option("--key-file", help="File with a key other than the one in the settings.")]
+KeyVariable = Annotated[str | None, typer.Option("--key-env", help="Environment variable with that key.")]
+KeyCommand = Annotated[str | None, typer.Option("--key-command", help="Command that prints that key.")]
+NewKeyFile = Annotated[Path | None, typer.Option("--new-key-file", help="File with the new key.")]
+NewKeyVariable = Annotated[str | None, typer.Option("--new-key-env", help="Environment variable with the new key.")]
+NewKeyCommand = Annotated[str | None, typer.Option("--new-key-command", help="Command that prints the new key.")]
+_REMAINING = "Not changed, delete or move them: {}"
+
+
+def _require_file(options: CommandOptions) -> None:
+    """Raise unless there is a database that is a file, before anything is asked."""
+    from memoranda.settings import database_url
+    from memoranda.storage import file_to_encrypt
+
+    file_to_encrypt(database_url(options.config))
+    options.require_database()
+
+
+def encrypt(options: CommandOptions) -> None:
+    """Encrypt the database. The key is the one in the settings, or is asked for. No process may have it open.
+
+    After an interruption, run it again: the database is complete at all times.
+    """
+    _require_file(options)
+    key = _configured_key(options) or _make_key(ask_key("the database"))
+    _convert(options, None, key, "Encrypting")
+
+
+def decrypt(options: CommandOptions) -> None:
+    """Decrypt the database with the key in the settings. No process may have it open.
+
+    After an interruption, run it again: the database is complete at all times.
+    """
+    _require_file(options)
+    _convert(options, _required_key(options), None, "Decrypting")
+
+
+def rekey(
+    options: CommandOptions,
+    new_key_file: NewKeyFile = None,
+    new_key_variable: NewKeyVariable = None,
+    new_key_command: NewKeyCommand = None,
+) -> None:
+    """Give the database a new key in place of the one in the settings. No process may have it open.
+
+    Without an option for the new key, it is asked for. After an interruption, run it again with the same two keys.
+    """
+    _require_file(options)
+    current = _required_key(options)
+    new = find_key(new_key_file, new_key_variable, new_key_command) or ask_key("the database, the new one")
+    _convert(options, current, _make_key(new), "Encrypting")
+
+
+def find_key(file: Path | None, variable: str | None, command: str | None) -> str | None:
+    """Return the key that the options of a command name; None when they name none."""
+    from memoranda.security.encryption import read_key
+
+    text = None if variable is None else os.environ.get(variable, "")
+    if text == "":
+        raise InvalidInput(f"the environment variable {variable} is not set: put the key into it")
+    key = read_key(text, None if file is None else str(file), command)
+    return None if key is None else key.reveal()
+
+
+def ask_key(purpose: str) -> str:
+    """Ask for a key on a terminal, twice."""
+    if not sys.stdin.isatty():
+        raise InvalidInput(f"no key for {purpose}: set MEMORY_ENCRYPTION_KEY, or name a key by an option")
+    key: str = typer.prompt(f"Key of {purpose}", hide_input=True, confirmation_prompt=True, err=True)
+    return key
+
+
+def _configured_key(options: CommandOptions) -> EncryptionKey | None:
+    from memoranda.settings import encryption_key
+
+    return encryption_key(options.config)
+
+
+def _required_key(options: CommandOptions) -> EncryptionKey:
+    key = _configured_key(options)
+    if key is None:
+        raise InvalidInput("the present key of the database is not set: set MEMORY_ENCRYPTION_KEY")
+    return key
+
+
+def _make_key(text: str) -> EncryptionKey:
+    from memoranda.security.encryption import EncryptionKey
+
+    return EncryptionKey(text)
+
+
+def _convert(options: CommandOptions, current: EncryptionKey | None, new: EncryptionKey | None, title: str) -> None:
+    from memoranda.transfer.export import change_key
+
+    with progress_bar(title, options.as_json) as progress:
+        done = change_key(options.config, current, new, progress)
+    state = ("encrypted" if done.encrypted else "not encrypted") + ("" if done.changed else " already")
+    summary = f"{done.path} is {state}: {plural(done.memories, 'memory', 'memories')}"
+    notes = [message(_REMAINING.format(", ".join(done.remaining)), "yellow")] if done.remaining else []
+    print_result(done, options.as_json, message(summary), *notes)
+
 
 chats = make_group("Import conversations from ChatGPT and Claude.")
 
@@ -55,6 +164,9 @@ def register(app: typer.Typer) -> None:
     command(app, "backup", shared=DATABASE)(backup)
     for name, function in (("import", import_file), ("restore", restore)):
         command(app, name)(function)
+    command(app, "encrypt", shared=DATABASE)(encrypt)
+    command(app, "decrypt", shared=DATABASE)(decrypt)
+    command(app, "rekey", shared=DATABASE)(rekey)
 
 
 def export(
@@ -208,7 +320,7 @@ def restore(
     If the file has another key than the one in the settings, name it with a key option.
     """
     from memoranda.security.encryption import make_key
-    from memoranda.transfer.archive import is_archive
+    from memoranda.transfer.copying import is_archive
     from memoranda.transfer.export import restore as restore_backup
 
     key = find_key(key_file, key_variable, key_command)

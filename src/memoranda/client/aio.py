@@ -16,7 +16,7 @@ from memoranda.aio.threads import Threads, in_thread, off_loop
 from memoranda.client import requests, sessions
 from memoranda.client.manager import MemoryManager as _Sync
 from memoranda.client.transport import AsyncHttpTransport, async_calls, async_method
-from memoranda.closing import AsyncClosing
+from memoranda.records import AsyncClosing
 from memoranda.types import JSON, Memory
 
 
@@ -65,7 +65,7 @@ class MemoryManager(AsyncClosing):
     update = async_calls(requests.update)
     delete = async_method(requests.delete)
     delete_memory = off_loop(_Sync.delete_memory)
-    list_memories = async_method(requests.list_memories)
+    list_memories = async_calls(requests.list_memories)
     search_memories = async_method(requests.search_memories)
     search_memory = async_method(requests.search_memory)
     add_memory_association = async_method(requests.add_memory_association)
@@ -162,8 +162,14 @@ class MemoryManager(AsyncClosing):
 class SessionContext(EmbeddedSession):
     """A session of a workflow on the server. It opens when it is entered, or at the first call.
 
-    `is_active`, `active_agents` and `agent_interactions` ask the server, and the event loop waits meanwhile;
+    `is_active`, `active_agents` and `agent_interactions` ask the server, and block the event loop until it answers;
     `await session.get_session_summary()` returns the same without that.
+
+    Args:
+        workflow_id: The workflow.
+        memory_manager: The client.
+        metadata: Data to store with the session.
+        auto_cleanup: False to keep the session's values until they expire; None for the server's setting.
     """
 
     def __init__(
@@ -173,24 +179,9 @@ class SessionContext(EmbeddedSession):
         metadata: Mapping[str, JSON] | None = None,
         auto_cleanup: bool | None = None,
     ) -> None:
-        create: Callable[[], Any] = partial(
-            sessions.create_session, workflow_id, memory_manager._inner, metadata, auto_cleanup
-        )
+        create = partial(sessions.SessionContext, workflow_id, memory_manager._inner, metadata, auto_cleanup)
         self._prepare(workflow_id, memory_manager._threads, create)
 
 
-def create_session(
-    workflow_id: str,
-    memory_manager: MemoryManager,
-    metadata: Mapping[str, JSON] | None = None,
-    auto_cleanup: bool | None = None,
-) -> SessionContext:
-    """Return a session of a workflow on the server, for `async with`.
-
-    Args:
-        workflow_id: The workflow.
-        memory_manager: The client.
-        metadata: Data to store with the session.
-        auto_cleanup: False to keep the session's values until they expire; None for the server's setting.
-    """
-    return SessionContext(workflow_id, memory_manager, metadata, auto_cleanup)
+create_session = SessionContext
+"""Return a session of a workflow on the server, for `async with`."""

@@ -9,36 +9,37 @@ numpy.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, Concatenate, ParamSpec, TypeVar, overload
 
 import httpx2
 
 from memoranda.client import requests
 from memoranda.client.calls import (
     HttpCall,
+    deserialize,
     encode_body,
     encode_query,
     parse_as,
     parse_field,
     to_server_arguments,
 )
-from memoranda.client.responses import deserialize
 from memoranda.client.transport import HttpTransport, sync_calls, sync_method
-from memoranda.closing import Closing
 from memoranda.conversation.conversations import ConversationCache
 from memoranda.conversation.memory import ConversationMemory
 from memoranda.errors import InvalidInput, NotFound, Unavailable
 from memoranda.files import atomic_replace, open_to_read, open_to_write
 from memoranda.messages.message import Message
-from memoranda.results.transfer import ExportReport, ImportReport
+from memoranda.records import Closing
+from memoranda.results.workflows import ExportReport, ImportReport
 from memoranda.security.encryption import EncryptionKey, make_key
-from memoranda.types import ANY, AnyUser, ArmScore, Memory, Progress, Recall
-from memoranda.validation import check_integer
+from memoranda.types import ANY, AnyUser, Memory, Progress
 
+P = ParamSpec("P")
+R = TypeVar("R")
 _PAGE = 10_000
 _MESSAGES = "/v1/conversation/messages"
 
@@ -113,6 +114,11 @@ def _parse_messages(response: dict[str, list[dict[str, object]]]) -> list[Messag
     return [Message.from_dict(item) for item in response["messages"]]
 
 
+def _reuse(method: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Any, P], R]:
+    """Return a method of the embedded manager that calls nothing but its other methods."""
+    return method
+
+
 class MemoryManager(Closing):
     """The memory of a Memoranda server. The key decides the tenant.
 
@@ -141,24 +147,8 @@ class MemoryManager(Closing):
     remember = sync_method(requests.remember)
     recall = sync_method(requests.recall)
     why_not = sync_method(requests.why_not)
-
     replay = sync_method(requests.replay)
-
-    def why(
-        self,
-        recall: Recall | str,
-        memory_id: int,
-        *,
-        agent: str | None = None,
-        user: str | AnyUser | None = None,
-        session: str | None = None,
-    ) -> tuple[ArmScore, ...]:
-        """Return what each arm and boost contributed to one hit of a recall, or of a past one by its id."""
-        from memoranda.recall.explain import why  # loads numpy
-
-        past = self.replay(recall, agent=agent, user=user, session=session) if isinstance(recall, str) else recall
-        return why(past, check_integer(memory_id, "a memory id"))
-
+    why = _reuse(requests.Embedded.why)
     context = sync_method(requests.context)
 
     add_memory = sync_method(requests.add_memory)
@@ -166,22 +156,8 @@ class MemoryManager(Closing):
     get = sync_method(requests.get)
     update = sync_calls(requests.update)
     delete = sync_method(requests.delete)
-
-    def delete_memory(
-        self,
-        memory_id: int,
-        *,
-        agent: str | None = None,
-        user: str | AnyUser | None = None,
-        session: str | None = None,
-    ) -> bool:
-        """Delete one memory and return whether there was one with this id."""
-        try:
-            return bool(self.delete(memory_id, agent=agent, user=user, session=session))
-        except NotFound:
-            return False
-
-    list_memories = sync_method(requests.list_memories)
+    delete_memory = _reuse(requests.Embedded.delete_memory)
+    list_memories = sync_calls(requests.list_memories)
     search_memories = sync_method(requests.search_memories)
     search_memory = sync_method(requests.search_memory)
     add_memory_association = sync_method(requests.add_memory_association)

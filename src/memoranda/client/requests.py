@@ -20,14 +20,17 @@ from memoranda.client.calls import (
     build_call,
     derive_calls_from,
     derive_from,
+    deserialize,
     encode_body,
     encode_query,
     endpoint,
     parse_as,
+    parse_context,
     parse_field,
+    parse_list,
+    parse_outcomes,
     to_list,
 )
-from memoranda.client.responses import deserialize, parse_context, parse_list, parse_outcomes
 from memoranda.errors import Conflict, InvalidInput, InvalidType
 from memoranda.items.base import Item, NamespaceActivity, check_values
 from memoranda.manager.items import ItemMethods
@@ -35,9 +38,10 @@ from memoranda.manager.maintenance import UpkeepMethods
 from memoranda.manager.memories import MemoryMethods, split_source
 from memoranda.manager.workflows import ConversationMethods, ValueMethods, WorkflowMethods
 from memoranda.messages.message import CONVERTERS, as_text, as_texts, is_message, no_message
-from memoranda.results.facts import Fact, FactConflict
+from memoranda.records import ResultList
 from memoranda.results.maintenance import (
     CleanupReport,
+    ForgetReceipt,
     Health,
     History,
     NameActivity,
@@ -45,8 +49,7 @@ from memoranda.results.maintenance import (
     UpkeepReport,
     UserActivity,
 )
-from memoranda.results.recall import Replay, WhyNot
-from memoranda.results.receipts import ForgetReceipt
+from memoranda.results.recall import Fact, FactConflict, Replay, WhyNot
 from memoranda.results.workflows import (
     ExecutionPage,
     ExecutionStats,
@@ -64,6 +67,7 @@ from memoranda.validation import (
     check_cursor,
     check_id,
     check_ids,
+    check_limit,
     check_type,
 )
 
@@ -192,10 +196,22 @@ delete = derive_from(Embedded.delete)(lambda arguments: _delete_by_id("/v1/memor
 discard = derive_from(Embedded.discard)(lambda arguments: _delete_by_id("/v1/memories/discard", arguments))
 
 
-@derive_from(Embedded.list_memories)
-def list_memories(arguments: Arguments) -> HttpCall[list[Memory]]:
-    arguments["cursor"] = str(check_cursor(arguments.pop("after"), "after"))
-    return build_call("POST", "/v1/memories/list", _parse_items, arguments)
+@derive_calls_from(Embedded.list_memories)
+def list_memories(arguments: Arguments) -> Calls[list[Memory]]:
+    limit, cursor = check_limit(arguments["limit"]), str(check_cursor(arguments.pop("after"), "after"))
+    found: list[Memory] = ResultList((), "memory")
+    following: str | None = cursor
+
+    def parse(response: Any) -> list[Memory]:
+        nonlocal following
+        following = response["next_cursor"]
+        return _parse_items(response)
+
+    while following is not None and len(found) < limit:  # a page of very long memories ends early
+        page = {**arguments, "cursor": following, "limit": limit - len(found)}
+        found += yield build_call("POST", "/v1/memories/list", parse, page)
+        arguments["offset"] = 0
+    return found
 
 
 @derive_from(Embedded.search_memory)
@@ -322,7 +338,7 @@ end_run = endpoint(Embedded.end_run, "POST", "/v1/conversations/end-run", _parse
 
 @derive_from(Embedded.add_knowledge)
 def add_knowledge(arguments: Arguments) -> HttpCall[list[KnowledgeReport]]:
-    from memoranda.knowledge.knowledge import parse_documents  # loads the engine
+    from memoranda.knowledge import parse_documents  # loads the engine
 
     # Files are read on the client's machine: the server never opens a file that a caller names.
     progress = arguments.pop("progress")

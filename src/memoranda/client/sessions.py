@@ -6,17 +6,25 @@ import functools
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from memoranda.client import requests
-from memoranda.client.calls import Arguments, HttpCall, bind_arguments, build_call, encode_body, parse_as, parse_field
+from memoranda.client.calls import (
+    Arguments,
+    HttpCall,
+    bind_arguments,
+    build_call,
+    encode_body,
+    parse_as,
+    parse_field,
+    parse_list,
+)
 from memoranda.client.manager import MemoryManager
-from memoranda.client.responses import parse_list
 from memoranda.errors import Closed, MemorandaError, NotFound
 from memoranda.messages.message import vendor_text
 from memoranda.results.workflows import SessionMessage, SessionSummary
 from memoranda.sessions.context import SessionContext as Embedded
-from memoranda.sessions.context import list_interactions
+from memoranda.sessions.workflow_state import SessionRecord
 from memoranda.types import JSON
 
 P = ParamSpec("P")
@@ -25,7 +33,7 @@ R = TypeVar("R")
 
 def _method(
     embedded: Callable[Concatenate[Embedded, P], R], build: Callable[[str, Arguments], HttpCall[R]]
-) -> Callable[Concatenate[SessionContext, P], R]:
+) -> Callable[Concatenate[Any, P], R]:
     """Return a method with an embedded method's signature that sends the call built from path and arguments."""
 
     @functools.wraps(embedded)
@@ -35,8 +43,15 @@ def _method(
     return send
 
 
-class SessionContext:
-    """The shared messages, values and records of the agents of one workflow; created like `create_session`."""
+class SessionContext(Embedded):
+    """The shared messages, values and records of the agents of one workflow.
+
+    Args:
+        workflow_id: The workflow.
+        memory_manager: The client.
+        metadata: Data to store with the session.
+        auto_cleanup: False to keep the session's values until they expire; None for the server's setting.
+    """
 
     def __init__(
         self,
@@ -47,21 +62,17 @@ class SessionContext:
     ) -> None:
         self.workflow_id = workflow_id
         self._transport = memory_manager._transport
-        self._open(metadata, auto_cleanup)
+        self._begin(metadata, auto_cleanup)
 
-    def _open(self, metadata: Mapping[str, JSON] | None, auto_cleanup: bool | None) -> None:
+    def _begin(self, metadata: Mapping[str, JSON] | None, auto_cleanup: bool | None) -> None:
         body = encode_body({"workflow_id": self.workflow_id, "metadata": metadata, "auto_cleanup": auto_cleanup})
         opened = self._transport.send(HttpCall("POST", "/v1/sessions", parse_as(dict[str, Any]), body))
-        self.session_id: str = opened["session_id"]
-        """The id of this session, as in execution records."""
-        self.metadata: dict[str, JSON] = opened["metadata"]
-        self.auto_cleanup: bool = opened["auto_cleanup"]
-        self.started_at = datetime.fromisoformat(opened["started_at"])
+        self.auto_cleanup = opened["auto_cleanup"]
+        self._record = SessionRecord(
+            opened["session_id"], datetime.fromisoformat(opened["started_at"]), opened["metadata"]
+        )
         self._path = f"/v1/sessions/{self.session_id}"
-        self._final: SessionSummary | None = None
-
-    def __enter__(self) -> Self:
-        return self
+        self._final = None
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -83,20 +94,8 @@ class SessionContext:
         except Closed:
             return False
 
-    @property
-    def ended_at(self) -> datetime | None:
-        """When `end_session` was called; None while it has not been."""
-        return None if self._final is None else self._final.ended_at
-
-    @property
-    def active_agents(self) -> list[str]:
-        """The agents that did something in the workflow."""
-        return list(self.get_session_summary().active_agents)
-
-    @property
-    def agent_interactions(self) -> list[dict[str, str]]:
-        """Each thing that an agent did in the workflow: its `agent_id` and its `action`."""
-        return list_interactions(self.get_session_summary())
+    def _latest_summary(self) -> SessionSummary:
+        return self.get_session_summary()
 
     def get_session_duration(self) -> timedelta:
         """Return the time since it was opened, until its end or now."""
@@ -146,7 +145,7 @@ class SessionContext:
         goes_on = self.is_active
         self._transport.send(requests.clear_session(self.workflow_id))
         if goes_on:
-            self._open(self.metadata, self.auto_cleanup)
+            self._begin(self.metadata, self.auto_cleanup)
         return True
 
     def _send(self, call: HttpCall[R]) -> R:
@@ -159,18 +158,5 @@ class SessionContext:
             raise Closed(ended) from error
 
 
-def create_session(
-    workflow_id: str,
-    memory_manager: MemoryManager,
-    metadata: Mapping[str, JSON] | None = None,
-    auto_cleanup: bool | None = None,
-) -> SessionContext:
-    """Open a session of a workflow on the server, for `with` or until `end_session()`.
-
-    Args:
-        workflow_id: The workflow.
-        memory_manager: The client.
-        metadata: Data to store with the session.
-        auto_cleanup: False to keep the session's values until they expire; None for the server's setting.
-    """
-    return SessionContext(workflow_id, memory_manager, metadata, auto_cleanup)
+create_session = SessionContext
+"""Open a session of a workflow on the server, for `with` or until `end_session()`."""

@@ -10,8 +10,7 @@ from typing import Any, BinaryIO, Concatenate, Final, ParamSpec, Protocol, TypeV
 
 import httpx2
 
-from memoranda.client.calls import Calls, HttpCall
-from memoranda.client.responses import to_error, translate_errors
+from memoranda.client.calls import Calls, HttpCall, to_error, translate_errors
 from memoranda.errors import Incompatible, InvalidInput, MemorandaError, Unavailable
 
 P = ParamSpec("P")

@@ -23,6 +23,7 @@ from memoranda.messages.message import Message
 from memoranda.settings import MemoryConfig, database_url, encryption_key, get_settings
 from memoranda.storage.base import OwnedWork, ReadTransaction, Row, Transaction
 from memoranda.storage.changes import StoredMessage
+from memoranda.storage.message_log import MESSAGE_COLUMNS, check_message, message_hash
 from memoranda.storage.rows import json_items, scope_names, to_json, to_micros
 from memoranda.storage.schema import messages
 from memoranda.text.checks import replace_unstorable
@@ -46,7 +47,7 @@ _IN_RANGE = [*_IN_SCOPE, _M.position >= _START, _M.position < _STOP]
 # Built once: building a statement costs as much as running it.
 _BOUNDS = select(_OLDEST, _NEWEST)
 _READ = (
-    select(_M.message_id, _M.role, _M.content, _M.payload)
+    select(*MESSAGE_COLUMNS, _M.role)
     .where(*_IN_SCOPE, _M.position >= _OLDEST + _START, _M.position < _OLDEST + _STOP)
     .order_by(_M.position)
 )
@@ -234,25 +235,28 @@ def _read_bounds(tx: ReadTransaction, parameters: Mapping[str, Any]) -> _Bounds:
 def _insert(tx: Transaction, scope: Scope, new: Sequence[StoredMessage], position: int) -> None:
     if not new:
         return
-    tenant, agent, user, session = scope_names(scope)
-    rows = [
-        {
-            "message_id": message.message_id,
-            "tenant": tenant,
-            "agent": agent,
-            "user": user,
-            "session": session,
-            "role": message.role,
-            "speaker": message.speaker,
-            "content": message.content,
-            "payload": to_json(message.payload),
-            "said_at": to_micros(message.said_at),
-            "recorded_at": tx.at,
-            "position": position + i,
-        }
-        for i, message in enumerate(new)
-    ]
-    tx.execute(_INSERT, rows)
+    owner = scope_names(scope)
+    tx.execute(_INSERT, [_to_row(tx, owner, message, position + i) for i, message in enumerate(new)])
+
+
+def _to_row(tx: Transaction, owner: tuple[str, str, str, str], message: StoredMessage, position: int) -> dict[str, Any]:
+    tenant, agent, user, session = owner
+    payload = to_json(message.payload)
+    return {
+        "message_id": message.message_id,
+        "tenant": tenant,
+        "agent": agent,
+        "user": user,
+        "session": session,
+        "role": message.role,
+        "speaker": message.speaker,
+        "content": message.content,
+        "payload": payload,
+        "said_at": to_micros(message.said_at),
+        "recorded_at": tx.at,
+        "position": position,
+        "row_hash": message_hash(owner, message.message_id, message.content, payload),
+    }
 
 
 def _runs(positions: Sequence[int]) -> Iterator[range]:
@@ -297,7 +301,8 @@ def _text_column(message: Message) -> str | None:
 
 def _to_message(row: Row) -> Message:
     """Return the message of a row. Values that are stored twice must agree, so that damage gives no wrong answer."""
-    message_id, role, content, payload = row
+    check_message(row[:8])
+    *_, message_id, content, payload, _, role = row
     try:
         message = Message.from_dict(json.loads(payload))
         if (message.message_id, message.role, _text_column(message)) != (message_id, role, content):

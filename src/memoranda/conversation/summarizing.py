@@ -24,11 +24,10 @@ from memoranda.conversation.base import (
     find_cut,
     fit_window,
 )
-from memoranda.conversation.memory import ConversationMemory, build_state, check_state, parse_messages
+from memoranda.conversation.memory import ConversationMemory, build_state, check_state, editable, parse_messages
 from memoranda.errors import ExtractionFailed, InvalidInput, InvalidType
 from memoranda.llm.base import LLM, MeteredLLM
-from memoranda.llm.failures import describe_failure
-from memoranda.messages.editable import editable
+from memoranda.llm.structured import describe_failure
 from memoranda.messages.message import Message, text_of
 from memoranda.text.checks import replace_unstorable
 from memoranda.text.sentences import split_sentences

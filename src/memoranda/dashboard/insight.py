@@ -1,32 +1,28 @@
-"""What the dashboard reads of one tenant. Looking at memories is no use of them: it is neither counted nor recorded."""
+"""What the dashboard reads of one tenant. Looking at memories does not count as a use: nothing is recorded."""
 
 from __future__ import annotations
 
 import json
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import date, datetime, tzinfo
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from sqlalchemy import func, or_, select
 
-from memoranda.dashboard import browse, graph, overview, people
-from memoranda.dashboard.browse import MemoryOrder, MemoryState, SearchOrder
-from memoranda.dashboard.results import (
+from memoranda.dashboard import browse, overview
+from memoranda.dashboard.browse import (
     ConversationPage,
     ConversationSummary,
-    DashboardAnswer,
-    Dropped,
-    LastUpkeep,
     MemoryGraph,
-    MemoryStates,
-    NamedCount,
-    Overview,
-    Person,
+    MemoryOrder,
+    MemoryState,
     Provenance,
+    SearchOrder,
 )
+from memoranda.dashboard.overview import LastUpkeep, MemoryStates, NamedCount, Overview, Person
 from memoranda.maintenance.upkeep_store import last_run_key
 from memoranda.manager.manager import MemoryManager
 from memoranda.recall.ledger import AccessCounter
@@ -53,6 +49,32 @@ _SHOWN: Final = 10
 _MAX_DROPPED: Final = 8
 _MAX_TERMS: Final = 6
 _DEMO_USER: Final = "nora-and-theo"
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """A memory that fits the words of a question but is not in the answer."""
+
+    memory: Memory
+    step: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class DashboardAnswer:
+    """A recall as an agent gets it, the text that it would be given, and what was left out."""
+
+    recall: Recall
+    hits: tuple[Hit, ...]
+    text: str
+    tokens: int
+    found: int
+    """How many hits were ranked: the first are in `hits`, and the text takes from all of them."""
+    shown: int
+    """How many of them the text has."""
+    budget: int
+    """How many tokens the text may have."""
+    dropped: tuple[Dropped, ...]
 
 
 class _Uncounted(AccessCounter):
@@ -96,7 +118,7 @@ class Insight:
         return self._numbers.read(tx, zone=zone, today=today)
 
     def _last_upkeep(self, *, whole: bool) -> LastUpkeep | None:
-        """Return when upkeep ran; how much it did is told only where the whole tenant is looked at."""
+        """Return when upkeep ran; how much it did is included only for the whole tenant."""
         found = self._open().store.get_meta(last_run_key(self._tenant))
         if found is None:
             return None
@@ -131,16 +153,16 @@ class Insight:
         return self._read(lambda tx: browse.read_provenance(tx, scope, memory_id))
 
     def speakers(self, scope: Scope, limit: int, after: int) -> list[NamedCount]:
-        """Return a page of those who speak in the memories of a scope and are no users; `after` so many."""
-        return self._read(lambda tx: people.list_speakers(tx, scope, limit, after))
+        """Return a page of those who speak in the memories of a scope and are no users; `after` is how many to skip."""
+        return self._read(lambda tx: overview.list_speakers(tx, scope, limit, after))
 
     def person(self, scope: Scope, name: str, as_of: str | None) -> Person:
-        """Return what is known about a person, whoever told it."""
+        """Return what is known about a person, whoever said it."""
         moment, facts = check_optional_datetime(as_of, "as_of"), self._manager._components.facts
-        return people.read_person(self._open().store, facts, scope, name, moment)
+        return overview.read_person(self._open().store, facts, scope, name, moment)
 
     def conversations(self, scope: Scope, limit: int, after: int) -> list[ConversationSummary]:
-        """Return a page of the conversations of a scope, newest first; `after` so many."""
+        """Return a page of the conversations of a scope, newest first; `after` is how many to skip."""
         return self._read(lambda tx: browse.list_conversations(tx, scope, limit, after))
 
     def conversation(self, scope: Scope, limit: int, after: int) -> ConversationPage:
@@ -149,7 +171,7 @@ class Insight:
 
     def graph(self, scope: Scope, around: int | None, limit: int) -> MemoryGraph:
         """Return the newest memories with their links, or the neighbourhood of one."""
-        return self._read(lambda tx: graph.read_graph(tx, scope, around=around, limit=limit))
+        return self._read(lambda tx: browse.read_graph(tx, scope, around=around, limit=limit))
 
     def changes_since(self, scope: Scope, head: int, limit: int = 50) -> tuple[int, list[tuple[str, int, str]]]:
         """Return the number of the latest change, and the newest changes after `head`: what, which memory, its user."""
@@ -220,7 +242,7 @@ class Insight:
         return replace(found, hits=tuple(hits))
 
     def load_demo(self) -> int:
-        """Store the demo conversation as the memories of its own user; return how many memories there are then."""
+        """Store the demo conversation as the memories of its own user; return how many memories that user has then."""
         lines = files("memoranda.demo").joinpath("conversation.jsonl").read_text(encoding="utf-8").splitlines()
         sessions: dict[str, list[dict[str, str]]] = {}
         for row in map(json.loads, lines):

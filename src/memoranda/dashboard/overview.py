@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from itertools import accumulate
@@ -16,11 +16,14 @@ from zoneinfo import ZoneInfo
 
 from sqlalchemy import ColumnElement, func, select
 
-from memoranda.dashboard.results import GrowthDay, MemoryStates, NamedCount, Overview, RecallDay
-from memoranda.storage.base import ReadTransaction, chunked
+from memoranda.recall.facts import Facts
+from memoranda.recall.query import ROLES
+from memoranda.results.recall import Fact, FactConflict
+from memoranda.storage.base import ReadTransaction, Store, chunked
+from memoranda.storage.claims import mentions_subject
 from memoranda.storage.read import scan_conditions
 from memoranda.storage.rows import from_micros, in_scope, scope_columns
-from memoranda.storage.schema import changes, counters, memories, recalls
+from memoranda.storage.schema import changes, claims, counters, memories, recalls
 from memoranda.types import ANY, Scope
 from memoranda.validation import SHARED_USER
 
@@ -34,6 +37,117 @@ _MAX_DAYS: Final = 400
 _SHOWN_MICROS: Final = (86_400_000_000, 4_102_444_800_000_000)
 """What was said from 1970 to 2100 is drawn: a date far away would leave no room for the others."""
 _LOW_TRUST: Final = ("tool", "document", "model")
+
+
+@dataclass(frozen=True, slots=True)
+class NamedCount:
+    """How many memories an agent, a user or a type has."""
+
+    name: str
+    memories: int
+    last_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GrowthDay:
+    """What was stored and removed on one day."""
+
+    day: str
+    added: int
+    removed: int
+    total: int
+    """How many memories there were at its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecallDay:
+    """The recalls of one day."""
+
+    day: str
+    recalls: int
+    median_ms: float
+    p95_ms: float
+    answerable: float
+    """The mean of `answerable`."""
+
+
+@dataclass(frozen=True, slots=True)
+class LastUpkeep:
+    """The latest run of upkeep that changed memories or could have, in numbers."""
+
+    at: datetime
+    examined: int | None
+    """None, like the others, where only a part of the tenant is looked at."""
+    changes: int | None
+    problems: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """The first page: how much is stored, by whom, and how recall does."""
+
+    memories: int
+    users: int
+    agents: int
+    executions: int
+    by_type: tuple[NamedCount, ...]
+    by_agent: tuple[NamedCount, ...]
+    by_user: tuple[NamedCount, ...]
+    """The users with the most memories; empty where only a part of the tenant is looked at."""
+    growth: tuple[GrowthDay, ...]
+    recalls: tuple[RecallDay, ...]
+    zone: str
+    """The time zone whose days are counted."""
+    head: int
+    """The number of the latest change in the store."""
+    last_upkeep: LastUpkeep | None = None
+    """None when upkeep never ran."""
+    said: tuple[GrowthDay, ...] = ()
+    """The same as `growth` by when it was said, without empty days, where everything was stored on one day."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryStates:
+    """How many memories are in a state that somebody may want to look at."""
+
+    quarantined: int
+    archived: int
+    superseded: int
+    pinned: int
+    low_trust: int
+    """From tools, documents and models."""
+    first_at: datetime | None
+    """When the oldest memory was said or became true; None without any."""
+
+
+@dataclass(frozen=True, slots=True)
+class PersonFact:
+    """A fact, and whose memories it is read from; None for those of no user."""
+
+    user: str | None
+    fact: Fact
+
+
+@dataclass(frozen=True, slots=True)
+class PersonConflict:
+    """A dispute, and whose memories it is in; None for those of no user."""
+
+    user: str | None
+    conflict: FactConflict
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """A person who has memories, or whom memories are about."""
+
+    name: str
+    memories: int
+    """How many memories are this user's; 0 for a person who is no user."""
+    spoken: int
+    """In how many memories of the scope somebody with this name speaks."""
+    facts: tuple[PersonFact, ...]
+    """What a user said, and what the memories of others say about somebody with this name."""
+    conflicts: tuple[PersonConflict, ...]
 
 
 class OverviewReader:
@@ -230,3 +344,49 @@ def _recall_day(day: date, values: Sequence[_RecallTime]) -> RecallDay:
     times = sorted(each.elapsed_ms for each in values)
     share = sum(each.answerable for each in values) / len(values)
     return RecallDay(day.isoformat(), len(values), median(times), times[ceil(0.95 * len(times)) - 1], share)
+
+
+_M = memories.c
+_MAX_MENTIONING = 50
+"""Users whose memories are read about somebody else."""
+
+
+def list_speakers(tx: ReadTransaction, scope: Scope, limit: int, after: int) -> list[NamedCount]:
+    """Return who speaks in the memories of a scope and is no user, those with the most memories first."""
+    # "Ana" is the user "ana".
+    count, users = func.count(), select(func.lower(_M.user)).where(_M.tenant == scope.tenant).distinct()
+    spoken = (_M.speaker.is_not(None), _M.speaker.notin_(("", *ROLES)), func.lower(_M.speaker).notin_(users))
+    query = select(_M.speaker, count, func.max(_M.valid_from)).where(*in_scope(scope), *spoken).group_by(_M.speaker)
+    rows = tx.execute(query.order_by(count.desc(), _M.speaker).limit(limit).offset(after))
+    return [NamedCount(row[0], row[1], from_micros(row[2])) for row in rows]
+
+
+def read_person(store: Store, facts: Facts, scope: Scope, name: str, as_of: datetime | None) -> Person:
+    """Return what is known about a person in the scope that a caller may read, and everything that a user has said."""
+    own, known, disputed = Scope(scope.tenant, user=name), list[PersonFact](), list[PersonConflict]()
+    stored = store.read(lambda tx: _count(tx, own), tenant=scope.tenant)
+    spoken = store.read(lambda tx: _count(tx, scope, _M.speaker == name), tenant=scope.tenant)
+    if stored:
+        known += [PersonFact(name, fact) for fact in facts.facts(own, as_of, None)]
+        disputed += [PersonConflict(name, conflict) for conflict in facts.conflicts(own)]
+    for user in store.read(lambda tx: list(_users_mentioning(tx, scope, name)), tenant=scope.tenant):
+        theirs = Scope(scope.tenant, user=user)
+        known += [PersonFact(user, fact) for fact in facts.facts(theirs, as_of, None, subject=name)]
+        disputed += [PersonConflict(user, conflict) for conflict in facts.conflicts(theirs, subject=name)]
+    return Person(name, stored, spoken, tuple(known), tuple(disputed))
+
+
+def _count(tx: ReadTransaction, scope: Scope, *conditions: ColumnElement[bool]) -> int:
+    query = select(func.count()).select_from(memories).where(*in_scope(scope), *conditions)
+    return int(tx.execute(query).scalar_one())
+
+
+def _users_mentioning(tx: ReadTransaction, scope: Scope, name: str) -> Iterator[str | None]:
+    """Yield the users whose memories may say something about somebody else with this name."""
+    if scope.user is not ANY:
+        if scope.user != name:
+            yield scope.user if isinstance(scope.user, str) else None
+        return
+    mentioning = (*in_scope(scope), _M.user.notin_((name, SHARED_USER)), mentions_subject(name))
+    query = select(_M.user).join(claims, claims.c.memory_id == _M.id).where(*mentioning).distinct().order_by(_M.user)
+    yield from (user or None for user in tx.scalars(query.limit(_MAX_MENTIONING)))

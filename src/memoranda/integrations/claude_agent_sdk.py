@@ -14,11 +14,10 @@ import uuid
 from typing import Any, Final
 
 from memoranda.aio.threads import in_thread
-from memoranda.closing import AsyncClosing
 from memoranda.errors import MissingExtra
-from memoranda.integrations.long_values import LongValues
-from memoranda.integrations.managers import OwnedNamespace, Source, open_source, read_pages, to_label
+from memoranda.integrations.managers import LongValues, OwnedNamespace, Source, open_source, read_pages, to_label
 from memoranda.items.base import Item
+from memoranda.records import AsyncClosing
 
 try:
     from claude_agent_sdk import fold_session_summary

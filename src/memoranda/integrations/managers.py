@@ -1,9 +1,10 @@
-"""What several adapters need: a `MemoryManager` or the default one, and a namespace of items."""
+"""What several adapters need: a `MemoryManager` or the default one, a namespace of items, and texts of any length."""
 
 from __future__ import annotations
 
 import sys
 import threading
+import uuid
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import count, takewhile
@@ -12,11 +13,11 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 from memoranda import aio
 from memoranda.aio.manager import async_part, blocking_part
-from memoranda.closing import AsyncClosing, Closing
 from memoranda.embedding.base import Embedder
-from memoranda.errors import InvalidInput, InvalidType
+from memoranda.errors import Incompatible, InvalidInput, InvalidType
 from memoranda.items.base import MAX_LABEL, Item, check_namespace
 from memoranda.manager.manager import MemoryManager
+from memoranda.records import AsyncClosing, Closing
 from memoranda.validation import MAX_LIMIT
 
 T = TypeVar("T")
@@ -197,3 +198,36 @@ class CachedNamespace(OwnedNamespace, Generic[T]):
                     self._made = {item.key: self._make(item) for item in self.read()}
                 self._seen = state
             return list(self._made.values())
+
+
+_PART: Final = 80_000
+"""Characters in one value: even if each is written as an escape in JSON, they fit."""
+
+
+class LongValues:
+    """Keeps the parts of long texts in a namespace of their own."""
+
+    def __init__(self, parts: OwnedNamespace) -> None:
+        self._parts = parts
+
+    def store(self, text: str) -> dict[str, Any]:
+        """Return what to keep of a text in an item: the text itself, or where its parts are."""
+        if len(text) <= _PART:
+            return {"text": text}
+        parts = {uuid.uuid4().hex: text[start : start + _PART] for start in range(0, len(text), _PART)}
+        self._parts.put(parts, index=False)
+        return {"parts": list(parts)}
+
+    def load(self, value: Mapping[str, Any]) -> str:
+        """Return the text."""
+        if "text" in value:
+            return str(value["text"])
+        found = [part for part in map(self._parts.get, value["parts"]) if part is not None]
+        if len(found) < len(value["parts"]):
+            raise Incompatible("a part of a long value is missing: restore a backup")
+        return "".join(part.value for part in found)
+
+    def drop(self, value: Mapping[str, Any] | None) -> None:
+        """Delete the parts, once no item refers to them."""
+        if value and value.get("parts"):
+            self._parts.delete(value["parts"])

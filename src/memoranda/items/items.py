@@ -7,8 +7,8 @@ has no text, and is in no index.
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any, Final
@@ -16,8 +16,9 @@ from typing import Any, Final
 import numpy as np
 from sqlalchemy import ColumnElement, func, select, update
 
+from memoranda.embedding.base import normalize
 from memoranda.embedding.vectors import Vectors
-from memoranda.errors import Conflict, InvalidInput
+from memoranda.errors import InvalidInput
 from memoranda.index.partition import Partition
 from memoranda.index.partitions import Partitions
 from memoranda.items.base import (
@@ -36,11 +37,12 @@ from memoranda.items.base import (
     passes,
     values_at,
 )
+from memoranda.items.write import ExpectingWrite, ItemName, ItemPut, PutOptions
 from memoranda.remember.new_memory import DEFAULT_IMPORTANCE, value_to_text, value_to_words
 from memoranda.remember.screening.screen import screen
 from memoranda.security.redaction import redact_secrets
 from memoranda.storage.add import insert_changes
-from memoranda.storage.base import Owner, PartitionKey, ReadTransaction, Row, Store, Tenant, Transaction, chunked
+from memoranda.storage.base import PartitionKey, ReadTransaction, Row, Store, Transaction, chunked
 from memoranda.storage.changes import NewMemory, Remove
 from memoranda.storage.read import get_memories, memory_by_key
 from memoranda.storage.rows import from_micros, not_expired, owner_conditions, stored_json, stored_name, to_micros
@@ -49,7 +51,7 @@ from memoranda.storage.write import MemoryWrite, apply_changes
 from memoranda.text.cache import clear_text_caches
 from memoranda.text.checks import replace_unstorable
 from memoranda.text.terms import content_hash, lexical_keys, query_terms
-from memoranda.types import ANY, JSON, Clock, FloatArray, IntArray, Memory, MemoryType, Outcome, Scope
+from memoranda.types import ANY, JSON, Clock, FloatArray, IntArray, Memory, MemoryType, Scope
 
 SOURCE: Final = "item"
 _M = memories.c
@@ -65,44 +67,6 @@ _ORDERS: Final[dict[ItemOrder, tuple[ColumnElement[Any], ...]]] = {
 _NO_VECTOR: Final = -1.0
 _DENSE_WEIGHT: Final = 0.7
 """What the meaning counts in a score with a model whose cosines are known; the words of the query count the rest."""
-
-
-@dataclass(frozen=True, slots=True)
-class PutOptions:
-    """How items are put."""
-
-    ttl: float | None = None
-    """Seconds until they expire; None for never."""
-    index: tuple[str, ...] | bool = True
-    """What of a value is searched: all of it, nothing, or what is at these paths."""
-
-
-@dataclass(frozen=True, slots=True)
-class _ExpectingWrite:
-    """A write that happens only if every expected item is as it was read."""
-
-    write: MemoryWrite
-    scope: Scope
-    expected: Mapping[str, datetime | None]
-    """When the items were put last, by stored key; None for no item."""
-    now: datetime
-
-    @property
-    def tenant(self) -> Tenant:
-        return self.write.tenant
-
-    @property
-    def owners(self) -> frozenset[Owner] | None:
-        return self.write.owners
-
-    def __call__(self, tx: Transaction) -> list[Outcome]:
-        for stored, time in self.expected.items():
-            memory = memory_by_key(tx, self.scope, stored)
-            found = None if memory is None or memory.has_expired(self.now) else memory.valid_from
-            if found != time:
-                namespace, key = decode_key(stored)
-                raise Conflict(f"the item {key!r} of {'/'.join(namespace)} was changed meanwhile: read it again")
-        return self.write(tx)
 
 
 class Items:
@@ -126,16 +90,31 @@ class Items:
 
         When an item was not last put at its `expected` time, raise `Conflict` and store nothing.
         """
-        new = [self._new_item(scope, namespace, key, value, options) for key, value in values.items()]
-        searched = [each for each in new if each.content]
-        screen(searched)
+        puts = [ItemPut(namespace, key, value, options) for key, value in values.items()]
+        return self.put_all(scope, puts, {(namespace, key): time for key, time in expected.items()})
+
+    def put_all(
+        self,
+        scope: Scope,
+        puts: Sequence[ItemPut],
+        expected: Mapping[ItemName, datetime | None],
+        removed: Collection[ItemName] = (),
+    ) -> list[Item]:
+        """Store values of any namespaces, and delete items that are expected, in one commit.
+
+        When an item was not last put at its `expected` time, raise `Conflict` and change nothing.
+        """
+        new = [self._new_item(scope, each) for each in puts]
+        searched = [(each, put.options.index) for each, put in zip(new, puts, strict=True) if each.content]
+        screen([each for each, _ in searched])
         try:
-            self._vectors.attach(searched)
-            if isinstance(options.index, tuple):
-                self._attach_field_vectors(searched, options.index)
+            self._vectors.attach([each for each, _ in searched])
+            for paths in {index for _, index in searched if isinstance(index, tuple)}:
+                self._attach_field_vectors([each for each, index in searched if index == paths], paths)
             write = MemoryWrite(new)
-            known = {encode_key(namespace, key): time for key, time in expected.items()}
-            work = _ExpectingWrite(write, scope, known, self._clock()) if known else write
+            known = {encode_key(*name): time for name, time in expected.items()}
+            gone = {encode_key(*name) for name in removed}
+            work = ExpectingWrite(write, scope, known, self._clock(), gone) if known else write
             outcomes = self._store.write(work, tenant=scope.tenant) if new else []
         finally:
             clear_text_caches()
@@ -159,6 +138,37 @@ class Items:
             if rows:
                 apply_changes(tx, [Remove(scope, tuple(row[0] for row in rows))])
             return sum(row[1] is None or row[1] > now for row in rows)
+
+        return self._store.write(work, tenant=scope.tenant)
+
+    def page(
+        self,
+        scope: Scope,
+        namespace: NamespacePath,
+        *,
+        limit: int,
+        start: str = "",
+        end: str | None = None,
+        backwards: bool = False,
+    ) -> list[Item]:
+        """Return items of exactly this namespace by key: from `start` on, and those before `end`."""
+        order = _M.key.desc() if backwards else _M.key.asc()
+        query = select(_M.id).where(*self._in_namespace(scope, namespace, start, end)).order_by(order).limit(limit)
+
+        def work(tx: ReadTransaction) -> list[Memory | None]:
+            return get_memories(tx, scope, list(tx.scalars(query)))
+
+        return [_to_item(memory) for memory in self._store.read(work, tenant=scope.tenant) if memory]
+
+    def delete_some(self, scope: Scope, namespace: NamespacePath, limit: int) -> int:
+        """Delete so many items of exactly this namespace in one commit; return how many there were."""
+        query = select(_M.id).where(*owner_conditions(scope), *_between(own_range(namespace))).limit(limit)
+
+        def work(tx: Transaction) -> int:
+            ids = tuple(tx.scalars(query))
+            if ids:
+                apply_changes(tx, [Remove(scope, ids)])
+            return len(ids)
 
         return self._store.write(work, tenant=scope.tenant)
 
@@ -205,11 +215,10 @@ class Items:
 
         return self._store.read(work, tenant=scope.tenant)
 
-    def _new_item(
-        self, scope: Scope, namespace: NamespacePath, key: str, value: JSON, options: PutOptions
-    ) -> NewMemory:
+    def _new_item(self, scope: Scope, put: ItemPut) -> NewMemory:
+        value, options = put.value, put.options
         now = self._clock()
-        text = replace_unstorable(redact_secrets(_to_text(key, value, options.index)))
+        text = replace_unstorable(redact_secrets(_to_text(put.key, value, options.index)))
         notes: dict[str, JSON] = {} if options.ttl is None else {_TTL: options.ttl}
         if isinstance(options.index, tuple):
             notes[_PATHS] = list(options.index)
@@ -225,8 +234,8 @@ class Items:
             source=SOURCE,
             trust="assistant",
             # As metadata, so that filters of `recall` select by it.
-            metadata={"namespace": list(namespace), "key": key},
-            key=encode_key(namespace, key),
+            metadata={"namespace": list(put.namespace), "key": put.key},
+            key=encode_key(put.namespace, put.key),
             value=value,
             expires_at=None if options.ttl is None else now + timedelta(seconds=options.ttl),
             notes=notes,
@@ -248,6 +257,13 @@ class Items:
 
     def _alive(self, scope: Scope, prefix: NamespacePath) -> list[ColumnElement[bool]]:
         return [*_owned(scope), *_between(key_range(prefix)), *self._not_expired()]
+
+    def _in_namespace(
+        self, scope: Scope, namespace: NamespacePath, start: str, end: str | None
+    ) -> list[ColumnElement[bool]]:
+        last = own_range(namespace)[1]
+        bounds = encode_key(namespace, start), last if end is None else encode_key(namespace, end)
+        return [*owner_conditions(scope), *_between(bounds), *self._not_expired()]
 
     def _not_expired(self) -> list[ColumnElement[bool]]:
         return [not_expired(self._clock())]
@@ -317,14 +333,16 @@ class Items:
         embedder = self._vectors.embedder
         if embedder is None:
             raise InvalidInput("vector search is off: give a text as the query")
-        vector = np.asarray(query, dtype=np.float32)
-        length = float(np.linalg.norm(vector))
-        if len(vector) != embedder.identity.dimension or not length:
+        vector = np.asarray(query, dtype=np.float64)
+        largest = float(np.max(np.abs(vector), initial=0.0))
+        if len(vector) != embedder.identity.dimension or not largest or not np.isfinite(largest):
             raise InvalidInput(
-                f"the query is a vector of {len(vector)} numbers and of length {length:.3g}: "
-                f"{embedder.identity.model} has {embedder.identity.dimension}"
+                f"the query is a vector of {len(vector)} numbers, the largest {largest:.3g}: {embedder.identity.model} "
+                f"has {embedder.identity.dimension}, which must be finite and not all zero"
             )
-        return vector / length
+        return normalize(
+            (vector / largest).astype(np.float32)
+        )  # divided first, so that no square is too large or too small
 
     def _add_stored_cosines(
         self, cosines: FloatArray, ids: IntArray, vector: FloatArray, generation: int | None, tenant: str

@@ -12,7 +12,7 @@ import anthropic
 
 from memoranda.errors import ExtractionFailed, InvalidInput
 from memoranda.llm.base import Completion, Retries
-from memoranda.llm.failures import call_by_deadline, translate_errors
+from memoranda.llm.structured import call_by_deadline, refuse_page, translate_errors
 from memoranda.types import JSON
 
 _TOOL: Final = "answer"
@@ -88,6 +88,7 @@ class AnthropicLLM:
 
 def _read_answer(answer: Any, model: str) -> Completion:
     """Return the text and the cost; the client passes on what an endpoint sends, of whatever type it is."""
+    refuse_page(answer, model)
     pieces = [_block_text(block) for block in answer.content]
     if not all(isinstance(piece, str) for piece in pieces):
         raise ExtractionFailed(f"{model} answered with something else than text")

@@ -11,7 +11,7 @@ import openai
 
 from memoranda.errors import ExtractionFailed, InvalidInput
 from memoranda.llm.base import Completion, Retries
-from memoranda.llm.failures import call_by_deadline, translate_errors
+from memoranda.llm.structured import call_by_deadline, refuse_page, translate_errors
 from memoranda.types import JSON
 
 
@@ -101,6 +101,7 @@ class OpenAILLM:
 
 def _read_answer(answer: Any, model: str) -> Completion:
     """Return the text and the cost; the client passes on what an endpoint sends, of whatever type it is."""
+    refuse_page(answer, model)
     if not answer.choices:
         raise ExtractionFailed(f"{model} gave no answer")
     text = answer.choices[0].message.content

@@ -11,8 +11,7 @@ from sqlalchemy import ColumnElement, Table, and_, delete, func, or_, select, te
 
 from memoranda.conversation import stored
 from memoranda.remember.duplicates import statement_tokens
-from memoranda.results.maintenance import Derivation
-from memoranda.results.receipts import StoreReceipt
+from memoranda.results.maintenance import Derivation, StoreReceipt
 from memoranda.storage.add import insert_changes
 from memoranda.storage.base import ReadTransaction, Transaction, chunked
 from memoranda.storage.changes import no_memory
@@ -151,7 +150,7 @@ def with_derived(ids: Iterable[int], derivations: Iterable[Derivation]) -> set[i
 
 
 def _find_memories(tx: ReadTransaction, target: ErasureTarget) -> set[int]:
-    # Shared knowledge belongs to nobody, so forgetting a scope never reaches it.
+    # Shared knowledge belongs to nobody, so forgetting a scope never erases it.
     conditions = [*in_scope(target.scope), *filter_conditions(target.where), _MEMORY.user != SHARED_USER]
     if target.message_seqs and not target.ids:
         return set()

@@ -26,7 +26,7 @@ from memoranda.maintenance.erasure import (
     recall_matches,
 )
 from memoranda.maintenance.receipts import DATABASE_FILE, SEARCH_INDEX, Receipts
-from memoranda.results.receipts import ErasureStatus, ForgetReceipt, StoreReceipt
+from memoranda.results.maintenance import ErasureStatus, ForgetReceipt, StoreReceipt
 from memoranda.sessions.base import Namespace, Tenant
 from memoranda.storage.base import ReadTransaction, Store, Transaction, TurnStore
 from memoranda.storage.meta import RESPONSE_BODY, clear_values, decode
@@ -52,7 +52,18 @@ _OUTSIDE: Final = (
 """The places that this store cannot reach."""
 _VALUES: Final = "short-term values"
 _REWRITTEN: Final = "rewritten without them, and its log emptied"
-_DELETED: Final = "deleted; the server's log, replicas and backups keep the bytes until they age out"
+_VACUUMED: Final = "the rows are deleted and vacuumed"
+_ON_SERVER: Final = StoreReceipt(
+    "server's log, replicas and free space",
+    "not reachable",
+    detail="the log, replicas and their backups keep the bytes until they age out; free space in pages keeps them "
+    "until it is written over, or the job `rewrite` has run",
+)
+"""What a server keeps of rows that it has removed."""
+_LEFT_ON_SERVER: Final = (
+    "not vacuumed yet (a long transaction, a standby that holds rows, a role that may not): the next start or upkeep "
+    "finishes the work"
+)
 _LEFT_UNDONE: Final = "not cleaned yet (a reader of old pages, a full disk): the next start or upkeep finishes the work"
 _MEMORY = memories.c
 _MESSAGE = messages.c
@@ -159,7 +170,7 @@ class MemoryEraser:
     def _forget(self, target: ErasureTarget) -> ForgetReceipt:
         self._receipts.prepare()
         outside = [self._find_values(), self._clear_cache()]
-        # Most of the work is to find the rows: others write meanwhile.
+        # Most of the work is to find the rows, while others write.
         plan = self._store.read(lambda tx: self._plan(tx, target), tenant=self._tenant)
         rows, traces, stored = self._store.write(lambda tx: self._erase(tx, target, outside, plan), tenant=self._tenant)
         # The file is cleaned last, so that the receipt is what was found after it.
@@ -226,7 +237,7 @@ class MemoryEraser:
             mark_erasure(tx)
         self._rename_in_change_log(tx, target)
         traces = find_traces(tx, self._tenant, plan.erased)
-        places = _all_places(rows, outside, traces, _file_places("pending", _LEFT_UNDONE))
+        places = _all_places(rows, outside, traces, self._file_places("pending"))
         receipt = self._receipts.new(target.scope, rows.ids, self._clock(), places, plan.digests)
         return rows, traces, self._receipts.write(tx, receipt)
 
@@ -274,10 +285,15 @@ class MemoryEraser:
             done = (rows.is_empty and not is_erasure_pending(self._store)) or self._compact()
         except (MemorandaError, OSError) as error:  # the receipt says that it is not done
             logger.warning("erased bytes are still in the files: %s", error)
-            return _file_places("pending", _LEFT_UNDONE)
-        if done:
-            return _file_places("erased", _REWRITTEN if self._store.path is not None else _DELETED)
-        return _file_places("pending", _LEFT_UNDONE, index="erased")
+            return self._file_places("pending")
+        return self._file_places("erased" if done else "pending", index="erased")
+
+    def _file_places(self, status: ErasureStatus, *, index: ErasureStatus | None = None) -> list[StoreReceipt]:
+        """Return the places that are cleaned last; the index, deleted first, may be done when the file is not."""
+        on_server = self._store.path is None
+        done, undone = (_VACUUMED, _LEFT_ON_SERVER) if on_server else (_REWRITTEN, _LEFT_UNDONE)
+        database = StoreReceipt(DATABASE_FILE, status, detail=done if status == "erased" else undone)
+        return [StoreReceipt(SEARCH_INDEX, index or status), database, *([_ON_SERVER] if on_server else [])]
 
     def _clear_values(self, target: ErasureTarget) -> StoreReceipt:
         """Erase short-term values. They belong to an agent or a session, never to a user."""
@@ -313,11 +329,6 @@ def _all_places(
     rows: ErasureRows, outside: list[StoreReceipt], traces: list[StoreReceipt], files: list[StoreReceipt]
 ) -> tuple[StoreReceipt, ...]:
     return (*_row_places(rows, "erased"), *outside, *traces, *files, *_OUTSIDE)
-
-
-def _file_places(status: ErasureStatus, detail: str, *, index: ErasureStatus | None = None) -> list[StoreReceipt]:
-    """Return the places that are cleaned last; the index, which is deleted first, can be done when the file is not."""
-    return [StoreReceipt(SEARCH_INDEX, index or status), StoreReceipt(DATABASE_FILE, status, detail=detail)]
 
 
 def _row_places(rows: ErasureRows, status: ErasureStatus) -> list[StoreReceipt]:

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 _MAX_AGENTS: Final = 100
 _NORM_TOLERANCE: Final = 0.01
-_CHECK_TRIES: Final = 20
-"""How often an owner's memories are compared when others keep writing them."""
 
 
 def collect_stats(
@@ -146,7 +144,7 @@ def _queue_problems(queue: ModelQueue) -> list[str]:
 
 
 def check(store: Store, partitions: Partitions, audit_key: DatabaseKey, executions: ExecutionLog) -> CheckReport:
-    """Check file, rows, full text, vectors, receipts and execution records, and compare the index with the rows."""
+    """Check file, rows, search terms, vectors, receipts and execution records, and compare the index with the rows."""
     problems = [*store.check(), *_find_forgeries(store, audit_key, executions)]
     keys = store.read(partition_keys, tenant=ANY)
     # The active generation, whichever model made it: a check needs no model.
@@ -165,7 +163,7 @@ def repair(
     executions: ExecutionLog,
     progress: Progress | None = None,
 ) -> RepairReport:
-    """Rebuild what derives from the rows: indexes, full text, counts, vectors and the search index.
+    """Rebuild what derives from the rows: indexes, search terms, counts, vectors and the search index.
 
     Args:
         store: The database.
@@ -198,19 +196,11 @@ def _find_forgeries(store: Store, audit_key: DatabaseKey, executions: ExecutionL
 
 
 def _check_partition(store: Store, partitions: Partitions, key: PartitionKey, generation: int | None) -> list[str]:
-    """Compare rows and index of one owner; again when somebody wrote in between."""
-    for _ in range(_CHECK_TRIES):
-        head = store.head(key)
-        problems = _compare_partition(store, partitions, key, generation)
-        if not problems or store.head(key) == head:
-            break
-    return problems
-
-
-def _compare_partition(store: Store, partitions: Partitions, key: PartitionKey, generation: int | None) -> list[str]:
+    """Compare rows and index of one owner, except for memories that somebody writes in between."""
     import numpy as np
 
     owner = f"tenant {key.tenant}, {f'user {key.user}' if key.user else 'no user'}"
+    head = store.head(key)
     try:
         rows = list(store.rows(key, None, generation))
     except Incompatible as error:
@@ -221,10 +211,12 @@ def _compare_partition(store: Store, partitions: Partitions, key: PartitionKey, 
     problems = [f"{len(bad)} vectors are not of length 1 ({owner}): {', '.join(bad[:5])}"] if bad else []
     try:
         with partitions.locked(key, generation) as partition:
-            indexed = (len(partition), 0 if partition.index is None else len(partition.index))
+            indexed = partition.ids
+            vectors_indexed = () if partition.index is None else partition.index.ids
     except Incompatible as error:
         return [*problems, f"the index cannot be built ({owner}): {error}"]
-    if indexed != (len(rows), len(vectors)):
+    differing = {row.id for row in rows} ^ set(indexed) | vectors.keys() ^ set(vectors_indexed)
+    if differing and differing - set(store.changed(key, head)):
         expected = f"the store {len(rows)} and {len(vectors)} ({owner})"
-        problems.append(f"the index has {indexed[0]} memories and {indexed[1]} vectors, {expected}")
+        problems.append(f"the index has {len(indexed)} memories and {len(vectors_indexed)} vectors, {expected}")
     return problems

@@ -19,7 +19,7 @@ from sqlalchemy import func, select
 from memoranda.errors import Incompatible, NotFound
 from memoranda.messages.message import Message, text_of
 from memoranda.remember.duplicates import statement_tokens
-from memoranda.results.receipts import ForgetReceipt, StoreReceipt
+from memoranda.results.maintenance import ForgetReceipt, StoreReceipt
 from memoranda.storage.base import ReadTransaction, Store, Transaction, chunked
 from memoranda.storage.database_key import DatabaseKey
 from memoranda.storage.meta import get_meta

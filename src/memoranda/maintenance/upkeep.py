@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from memoranda.errors import Closed, InvalidInput, InvalidType, MemorandaError
 from memoranda.llm.base import LLM, MeteredLLM
-from memoranda.llm.failures import CallPause, describe_failure
+from memoranda.llm.structured import CallPause, describe_failure
 from memoranda.maintenance import consolidation, policies
 from memoranda.maintenance.consolidation import DerivationSpec, DerivedMemory, SourceGroup
 from memoranda.maintenance.policies import DEFAULT_POLICIES, POLICIES, UpkeepItem, UpkeepSettings

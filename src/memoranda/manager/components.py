@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from memoranda.index.base import VectorEngine
     from memoranda.index.partitions import Partitions
     from memoranda.items.items import Items
-    from memoranda.knowledge.knowledge import SharedKnowledge
+    from memoranda.knowledge import SharedKnowledge
     from memoranda.llm.base import LLM
     from memoranda.maintenance.forget import MemoryEraser
     from memoranda.maintenance.history import MemoryHistory
@@ -320,7 +320,7 @@ class Components:
 
     @cached_property
     def knowledge(self) -> SharedKnowledge:
-        from memoranda.knowledge.knowledge import SharedKnowledge
+        from memoranda.knowledge import SharedKnowledge
 
         opened = self.open()
         return SharedKnowledge(self._tenant, opened.store, opened.vectors, self.clock)

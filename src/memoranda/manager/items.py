@@ -36,8 +36,11 @@ from memoranda.validation import (
 )
 
 if TYPE_CHECKING:
-    from memoranda.items.items import PutOptions
+    from memoranda.items.write import PutOptions
     from memoranda.remember.pipeline import Content
+
+_MAX_NUMBERS = 100_000
+"""Numbers of a vector: no model makes so many."""
 
 
 class ItemMethods(ManagerMethods):
@@ -226,7 +229,7 @@ class ItemMethods(ManagerMethods):
 
 
 def _put_options(ttl: object, index: object) -> PutOptions:
-    from memoranda.items.items import PutOptions
+    from memoranda.items.write import PutOptions
 
     return PutOptions(None if ttl is None else check_ttl(ttl), check_index(index))
 
@@ -242,6 +245,10 @@ def _check_expected(expected: object) -> dict[str, datetime | None]:
 def _check_query(query: object) -> str | tuple[float, ...] | None:
     if query is None or isinstance(query, str | bytes) or not isinstance(query, Sequence):
         return None if query is None else clean_query(as_text(query, "query"))
-    if not query or not all(isinstance(each, int | float) and math.isfinite(each) for each in query):
-        raise InvalidInput("a query that is a vector must be a list of numbers")
+    if (
+        not query
+        or len(query) > _MAX_NUMBERS
+        or not all(isinstance(each, int | float) and math.isfinite(each) for each in query)
+    ):
+        raise InvalidInput(f"a query that is a vector must be a list of 1 to {_MAX_NUMBERS:,} numbers")
     return tuple(map(float, query))

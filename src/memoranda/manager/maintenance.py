@@ -1,6 +1,7 @@
 """Upkeep, forgetting, history and health.
 
-What only one method needs is imported there: the remote client imports this module, and it must load no engine.
+What only one method needs is imported there: the remote client imports this module, which must load no engine, and the
+manager loads few results.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from memoranda.errors import InvalidInput, InvalidType
 from memoranda.manager.recall import ManagerMethods
 from memoranda.records import ResultList
-from memoranda.results.receipts import ForgetReceipt
 from memoranda.text.checks import clean_text, storable_text
 from memoranda.types import ANY, AnyUser, Memory, MemoryType, Progress, Scope
 from memoranda.validation import (
@@ -31,8 +31,8 @@ from memoranda.validation import (
 if TYPE_CHECKING:
     from memoranda.llm.base import LLM
     from memoranda.maintenance.policies import UpkeepSettings
-    from memoranda.results.facts import Fact, FactConflict
     from memoranda.results.maintenance import (
+        ForgetReceipt,
         Health,
         History,
         NameActivity,
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         UpkeepReport,
         UserActivity,
     )
+    from memoranda.results.recall import Fact, FactConflict
 
 
 class UpkeepMethods(ManagerMethods):
@@ -118,6 +119,8 @@ class UpkeepMethods(ManagerMethods):
         After an old backup was restored, pass the receipts that were kept elsewhere: the backup does not have them.
         What somebody said after it was forgotten is kept.
         """
+        from memoranda.results.maintenance import ForgetReceipt
+
         if not isinstance(receipts, Sequence) or not all(isinstance(each, ForgetReceipt) for each in receipts):
             raise InvalidType("receipts must be a list of ForgetReceipt, as forget() and receipts() return them")
         return self._components.eraser.forget_again(list(receipts))
@@ -140,6 +143,8 @@ class UpkeepMethods(ManagerMethods):
 
     def verify_receipt(self, receipt: ForgetReceipt | str) -> bool:
         """Return whether this store signed a receipt, given itself or by its id, exactly as it is."""
+        from memoranda.results.maintenance import ForgetReceipt
+
         if not isinstance(receipt, ForgetReceipt | str):
             raise InvalidType(f"receipt must be a ForgetReceipt or its id, not {type(receipt).__name__}")
         receipts = self._components.receipts

@@ -17,7 +17,7 @@ from memoranda.validation import check_flag, check_path, check_progress
 
 if TYPE_CHECKING:
     from memoranda.results.maintenance import CheckReport, RepairReport
-    from memoranda.results.transfer import Backup, ExportReport, ImportReport
+    from memoranda.results.workflows import Backup, ExportReport, ImportReport
 
 
 class BackupMethods(ManagerMethods):
@@ -51,7 +51,7 @@ class BackupMethods(ManagerMethods):
         return made if problem is None else replace(made, problems=(problem,))
 
     def check(self) -> CheckReport:
-        """Check that file, rows, full text, vectors and index agree, and that no receipt or record was changed."""
+        """Check that file, rows, search terms, vectors and index agree, and that no receipt or record was changed."""
         from memoranda.maintenance.health import check
 
         opened = self._components.open()
@@ -154,7 +154,7 @@ class BackupMethods(ManagerMethods):
         """
         from memoranda.security.encryption import make_key
         from memoranda.storage.base import encryption_key as key_of
-        from memoranda.transfer.archive import Choice, archive_memories
+        from memoranda.transfer.copying import Choice, archive_memories
 
         if not isinstance(older_than, timedelta | None):
             raise InvalidType(f"older_than must be a timedelta, not {type(older_than).__name__}")

@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 
     from memoranda.conversation.memory import ConversationMemory
     from memoranda.remember.pipeline import Content
-    from memoranda.results.transfer import FileReport
     from memoranda.results.workflows import (
         ExecutionPage,
         ExecutionStats,
+        FileReport,
         Knowledge,
         KnowledgeReport,
         KnowledgeSource,
@@ -235,7 +235,7 @@ class WorkflowMethods(ManagerMethods):
             metadata: A JSON object stored with each document.
             progress: Called with (done, total) while texts are embedded.
         """
-        from memoranda.knowledge.knowledge import parse_documents
+        from memoranda.knowledge import parse_documents
 
         return ResultList(
             self._components.knowledge.add(

@@ -6,8 +6,9 @@ Each tenant has an MCP server of its own, so that sessions, subscriptions and to
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+import json
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Final, TypeAlias
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
@@ -16,8 +17,10 @@ from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.mcpserver import MCPServer
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.exceptions import MCPError
-from mcp_types import INVALID_REQUEST, ListToolsResult, Tool
+from mcp_types import INVALID_REQUEST, ListToolsResult, Tool, jsonrpc_message_adapter
+from pydantic import ValidationError
 from starlette.applications import Starlette
+from starlette.datastructures import Headers
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -38,10 +41,14 @@ from memoranda.server.services import Services
 from memoranda.settings import MemoryConfig
 from memoranda.types import Clock
 
+_Json: TypeAlias = dict[str, Any]
 ServerFactory: TypeAlias = Callable[[MemoryManager, Owner], MCPServer]
 _OPEN_METHODS: Final = frozenset({"initialize", "ping", "server/discover"})
 _MAX_SESSIONS: Final = 1_000
 """Sessions that a tenant may have open in one process: each takes 40 KB, until it was not used for half an hour."""
+_LISTEN: Final = "subscriptions/listen"
+_STREAM_ID: Final = "_GET_stream"
+"""The id under which the SDK keeps the stream of a session: no request may have it meanwhile."""
 _READ_AND_WRITE: Final = frozenset({"session_say"})
 """Tools that change something and also return what others have written."""
 
@@ -103,7 +110,22 @@ class TenantServers:
         # A session belongs to the key that opened it: for any other key the SDK answers that it does not exist.
         scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=principal.key_id, scopes=[]))
         server = await self._get_server(principal)
-        await server.handle(scope, receive, send)
+        try:
+            message = _read_message(scope)
+            with self._hold(scope, principal, message), server.using_id(scope, message):
+                await server.handle(scope, receive, send)
+        except MessageRefused as error:
+            await error.response(scope, receive, send)
+
+    @contextmanager
+    def _hold(self, scope: Scope, principal: Principal, message: _Json | None) -> Iterator[None]:
+        """Count a stream that ends only when its client leaves as one of its key."""
+        if scope["method"] != "GET" and (message is None or message.get("method") != _LISTEN):
+            yield
+            return
+        scope["state"]["never_ends"] = True
+        with self._services.streams.hold(principal):
+            yield
 
     async def close(self) -> None:
         for server in self._servers.values():
@@ -131,12 +153,32 @@ class _TenantServer:
             transport_security=security, max_request_body_size=max_body, max_sessions=_MAX_SESSIONS
         )
         self._sessions = server.session_manager
+        self._in_use: set[tuple[str, str]] = set()
+        """The sessions and ids of the requests in progress."""
         self._ready, self._stop = asyncio.Event(), asyncio.Event()
         self._task = asyncio.create_task(self._run())
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._ready.wait()
         await self._sessions.handle_request(scope, receive, send)
+
+    @contextmanager
+    def using_id(self, scope: Scope, message: _Json | None) -> Iterator[None]:
+        """Refuse a request with an id that is in use: the SDK would lose the answer to one of the two."""
+        session = Headers(scope=scope).get("mcp-session-id")
+        number = _STREAM_ID if scope["method"] == "GET" else (message or {}).get("id")
+        is_answer = message is not None and "method" not in message
+        if session is None or number is None or is_answer:
+            yield
+            return
+        used = (session, str(number))
+        if used in self._in_use:
+            raise MessageRefused("a request with this id is in progress in this session: use another id", number)
+        self._in_use.add(used)
+        try:
+            yield
+        finally:
+            self._in_use.discard(used)
 
     async def close(self) -> None:
         self._stop.set()
@@ -146,6 +188,36 @@ class _TenantServer:
         async with self._sessions.run():
             self._ready.set()
             await self._stop.wait()
+
+
+class MessageRefused(Exception):
+    """A message that is not passed to the SDK, with the answer to it."""
+
+    def __init__(self, reason: str, number: object = None) -> None:
+        super().__init__(reason)
+        known = number if isinstance(number, int | str) and not isinstance(number, bool) else None
+        body = {"jsonrpc": "2.0", "id": known, "error": {"code": INVALID_REQUEST, "message": reason}}
+        self.response = Response(json.dumps(body), 400, media_type="application/json")
+
+
+def _read_message(scope: Scope) -> _Json | None:
+    """Return the JSON-RPC message of a request, None where it has no body; raise `MessageRefused` when it is none."""
+    if "json" not in scope["state"]:
+        return None
+    message = scope["state"]["json"]
+    if isinstance(message, list):
+        raise MessageRefused("send one message in a request: batches are not part of this protocol")
+    try:
+        jsonrpc_message_adapter.validate_python(message, by_name=False)
+    except ValidationError:
+        number = message.get("id") if isinstance(message, dict) else None
+        raise MessageRefused(
+            'not a JSON-RPC message: send an object with "jsonrpc": "2.0", a "method" and, for an answer, an "id" that '
+            "is a text or a whole number",
+            number,
+        ) from None
+    assert isinstance(message, dict)
+    return message
 
 
 class ScopeCheck:

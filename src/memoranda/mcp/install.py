@@ -104,7 +104,7 @@ class ConfigChange:
             with atomic_replace(target, mode) as temporary:
                 temporary.write_bytes(self.new)
                 if _read(target) != self.old:
-                    raise Conflict(f"{self.file} was changed by another program meanwhile: run the command again")
+                    raise Conflict(f"{self.file} was changed by another program in the meantime: run the command again")
         except OSError as error:
             raise Unavailable(f"cannot write {self.file} ({error.strerror}): check its permissions") from error
         return backup

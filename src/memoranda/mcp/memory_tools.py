@@ -12,12 +12,12 @@ from pydantic import BaseModel, Field
 
 from memoranda.aio.manager import MemoryManager
 from memoranda.errors import Conflict, InvalidInput
-from memoranda.mcp.fact_tools import AsOf, KnownAt, fit_overview
+from memoranda.mcp.extra_tools import AsOf, KnownAt, fit_overview
 from memoranda.mcp.run import Owner
-from memoranda.mcp.schema import RARE
 from memoranda.mcp.tools import (
     ADDS_ONCE,
     CHANGES,
+    RARE,
     READS,
     REMOVES,
     IsoTime,
@@ -32,7 +32,7 @@ from memoranda.mcp.tools import (
 )
 from memoranda.recall.render import sanitize_name
 from memoranda.security.redaction import REPLACEMENT
-from memoranda.server.requests import (
+from memoranda.server.fields import (
     MAX_ITEMS,
     Limit,
     MemoryId,
@@ -108,7 +108,7 @@ class RecallResult(BaseModel):
     degraded: Annotated[list[str], Field(json_schema_extra=RARE)]
     memories: list[RecalledMemory]
     recall_id: str | None
-    """Give it to `replay` to get this result again; none where nothing was asked."""
+    """Give it to `replay` to get this result again; None without a question."""
     erased: Annotated[list[int], Field(json_schema_extra=RARE)] = []
     """Of `replay`: positions of the memories that were deleted since."""
 
@@ -229,7 +229,7 @@ class RecallTools:
         session: SessionName = None,
     ) -> Annotated[CallToolResult, RememberResult]:
         """Store what will matter later: facts, wishes, decisions, events. Write full sentences that make sense alone,
-        with names in place of "he" or "it". Something that changed can simply be told again: what it replaces is
+        with names in place of "he" or "it". When something has changed, store how it is now: what it replaces is
         found. Duplicates are recognised.
         """
         outcomes = await self._memory.remember(
@@ -318,7 +318,7 @@ class RecallTools:
     async def list(
         self,
         limit: Limit = 20,
-        after: Annotated[MemoryId | None, Field(description="`next` of the page before.")] = None,
+        after: Annotated[MemoryId | None, Field(description="`next` of the previous page.")] = None,
         since: Annotated[IsoTime | None, Field(description="Only from this time on.")] = None,
         until: Annotated[IsoTime | None, Field(description="Only up to this time.")] = None,
         types: TypeNames = None,

@@ -133,7 +133,14 @@ def run(
     http: ServerConfig | None = None,
     tools: str | Sequence[str] = "core",
 ) -> None:
-    """Serve over stdin and stdout until the host disconnects, or with `http` over HTTP until a signal."""
+    """Serve over stdin and stdout until the host disconnects, or with `http` over HTTP until a signal.
+
+    Args:
+        config: The settings of the memory.
+        owner: The user, agent and session; the tenant counts without HTTP, where it comes from the key.
+        http: The settings of the HTTP server.
+        tools: Which tools it has, as in `create_server`.
+    """
     if http is None:
         asyncio.run(_serve_stdio(config, owner or Owner(), tools))
         return

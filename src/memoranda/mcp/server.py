@@ -15,11 +15,10 @@ from pydantic import Field
 from pydantic_core import to_json
 
 from memoranda.aio.manager import MemoryManager
-from memoranda.mcp.fact_tools import FactTools
+from memoranda.mcp.extra_tools import FactTools, SessionTools
 from memoranda.mcp.graph import GraphTools
 from memoranda.mcp.memory_tools import RecallTools
 from memoranda.mcp.run import Owner, choose_tools
-from memoranda.mcp.session_tools import SessionTools
 from memoranda.mcp.tools import error_result, first_text, public_errors, render_fenced
 from memoranda.types import Clock, Hit, Memory, utc_now
 
@@ -28,14 +27,14 @@ _ADVICE: Final = {
     "recall": "Call `recall` before you answer anything that may have come up before.",
     "remember": "Call `remember` when the user says something worth knowing later.",
 }
-"""When to use a tool, told to a model that has it."""
+"""When to use a tool, for the model that has it."""
 _RECENT_COUNT: Final = 20
 _RECENT_WINDOWS: Final = (timedelta(hours=1), timedelta(days=1), timedelta(days=30), timedelta(days=365))
 _PAGE: Final = 1000
 
 
 class MemoryServer(MCPServer):
-    """The SDK's server; who asks for a tool or prompt that it does not have learns what it has."""
+    """The SDK's server; the error for an unknown tool or prompt names those that it has."""
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None

@@ -19,16 +19,19 @@ from memoranda.messages.content import (
     MessageBody,
     MessageContent,
     ToolCallMsg,
+    add_missing_fields,
     as_reference,
     check_not_blank,
     check_string,
     freeze,
     freeze_content,
     freeze_mapping,
+    id_text,
     refuse_change,
     thaw,
+    to_fields,
+    to_time,
 )
-from memoranda.messages.dicts import add_missing_fields, id_text, to_fields, to_time
 from memoranda.records import DictRecord, Record
 from memoranda.text.checks import check_characters
 from memoranda.types import JSON

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from memoranda.closing import Closing
 from memoranda.conversation.base import AnyMessage
 from memoranda.conversation.memory import ConversationMemory
 from memoranda.errors import InvalidInput
 from memoranda.manager.manager import MemoryManager
 from memoranda.messages.message import as_message
+from memoranda.records import Closing
 from memoranda.remember.pipeline import Content
 from memoranda.settings import MemoryConfig
 from memoranda.text.checks import clean_text

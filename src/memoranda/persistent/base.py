@@ -66,7 +66,7 @@ class RecordOptions:
     type: MemoryType | None = None
     metadata: Mapping[str, JSON] = field(default_factory=dict)
     infer: bool = True
-    """Whether it is decided what of them is worth keeping; otherwise all of it is kept, as it is."""
+    """Whether rules decide what is worth keeping; otherwise everything is kept as it is."""
 
 
 class NamedMemory:

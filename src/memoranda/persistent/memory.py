@@ -14,7 +14,6 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from memoranda.closing import Closing
 from memoranda.embedding.base import Embedder
 from memoranda.errors import InvalidInput, InvalidType
 from memoranda.llm.base import LLM
@@ -24,6 +23,11 @@ from memoranda.messages.message import CONVERTERS, Message, as_message, as_text,
 from memoranda.persistent.backends import (
     EmbeddingBackend,
     Mem0Backend,
+    VectorStoreConfig,
+    check_dimension,
+    open_configured_embedder,
+    open_configured_llm,
+    open_vector_store,
     to_embedder,
     to_llm,
 )
@@ -39,14 +43,8 @@ from memoranda.persistent.base import (
     RecordOptions,
     SaveToMemoryResult,
 )
-from memoranda.persistent.configs import (
-    VectorStoreConfig,
-    check_dimension,
-    open_configured_embedder,
-    open_configured_llm,
-    open_vector_store,
-)
 from memoranda.recall.render import render_context, sanitize_name, sanitize_text
+from memoranda.records import Closing
 from memoranda.remember.new_memory import spoken_text
 from memoranda.security.fence import remove_recalled
 from memoranda.text.checks import storable_text

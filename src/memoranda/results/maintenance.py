@@ -1,4 +1,4 @@
-"""What upkeep, repair, history and the questions about a store return."""
+"""What upkeep, repair, forgetting, history and the questions about a store return."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from datetime import datetime
 from typing import Literal, TypeAlias
 
 from memoranda import display
+from memoranda.display import LISTED, LONG, one_line, plural
 from memoranda.records import DictRecord, Record
-from memoranda.results import texts
-from memoranda.results.facts import FactValue
+from memoranda.results.recall import AffectedRecall, FactValue
 from memoranda.types import JSON, Memory, MemoryType, Usage
 
 DerivationKind: TypeAlias = Literal["merged", "consolidated", "summary", "reflection"]
@@ -85,7 +85,10 @@ class UpkeepDecision(Record):
     into: int | None = None
     """The memory that replaces it, if one does."""
 
-    __str__ = texts.decision_text
+    def __str__(self) -> str:
+        which = "" if self.id is None else f" #{self.id}"
+        into = "" if self.into is None else f" into #{self.into}"
+        return f"{self.action}{which}{into}: {one_line(self.content)} — {one_line(self.reason, LONG)}"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -104,7 +107,16 @@ class UpkeepReport(Record):
     checked_rows: int = 0
     """How many rows of the store, of all tenants, this run has checked for damage; the next run goes on from there."""
 
-    __str__, _repr_html_ = texts.upkeep_text, display.report_html
+    _repr_html_ = display.report_html
+
+    def __str__(self) -> str:
+        count = len(self.decisions)
+        what = plural(count, "change") if count else "nothing to do"
+        mood = "would make " if self.dry_run and count else ""
+        first = f"upkeep: {mood}{what}, {plural(self.examined, 'memory', 'memories')} examined"
+        lines = [*map(str, self.decisions[:LISTED]), *[f"… and {count - LISTED:,} more"] * (count > LISTED)]
+        notes = [*self.problems, *([self.skipped] if self.skipped else [])]
+        return "\n".join([first, *(f"  {each}" for each in (*lines, *(one_line(note, LONG) for note in notes)))])
 
     def count(self, action: UpkeepAction) -> int:
         """Return how many memories were removed, archived, merged or derived."""
@@ -238,7 +250,12 @@ class CheckReport(Record):
     """All of them, archived and quarantined ones included."""
     partitions: int
 
-    __str__, _repr_html_ = texts.check_text, display.report_html
+    _repr_html_ = display.report_html
+
+    def __str__(self) -> str:
+        checked = f"{plural(self.memories, 'memory', 'memories')} checked"
+        found = plural(len(self.problems), "problem") if self.problems else "no problems"
+        return "\n".join([f"{found}: {checked}", *(f"  {one_line(each, LONG)}" for each in self.problems)])
 
     @property
     def ok(self) -> bool:
@@ -257,3 +274,75 @@ class RepairReport(Record):
     @property
     def ok(self) -> bool:
         return not self.remaining
+
+
+ErasureStatus: TypeAlias = Literal["erased", "pending", "remains", "not searched", "not reachable"]
+"""`erased`: nothing of it is left in this place, or never was. `pending`: to be done, or still to be finished.
+`remains`: the place still holds it. `not searched`: the place may hold it. `not reachable`: files outside of the store.
+"""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class StoreReceipt(Record):
+    """What was erased from one place."""
+
+    store: str
+    status: ErasureStatus
+    count: int = 0
+    detail: str = ""
+
+    def __str__(self) -> str:
+        return self.describe(self.status)
+
+    def describe(self, status: str) -> str:
+        """Return what was erased from this place, with the status in these words."""
+        count = f" ({self.count:,})" if self.count else ""
+        detail = f" — {one_line(self.detail, LONG)}" if self.detail else ""
+        return f"{self.store}: {status}{count}{detail}"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ForgetReceipt(Record):
+    """What was erased from each place, or with `dry_run` would be. It holds no names and no texts."""
+
+    ids: tuple[int, ...]
+    """Every erased memory, including those derived from others."""
+    stores: tuple[StoreReceipt, ...]
+    at: datetime
+    dry_run: bool
+    recalls: tuple[AffectedRecall, ...] = ()
+    """With `dry_run`, the past recalls that returned one of the memories, newest first."""
+    id: str = ""
+    """Empty with `dry_run`, which stores no receipt."""
+    agent: str | None = None
+    """A pseudonym of the agent that was named, made with the key of the store."""
+    user: str | None = None
+    session: str | None = None
+    tombstones: tuple[str, ...] = ()
+    """Keyed hashes of the erased texts and message ids: an import leaves them out."""
+    signature: str = ""
+
+    _repr_html_ = display.report_html
+
+    def __str__(self) -> str:
+        memories = plural(len(self.ids), "memory", "memories")
+        state = "complete" if self.complete else "NOT complete"
+        first = f"{memories} would be erased" if self.dry_run else f"{memories} erased, receipt {self.id}: {state}"
+        return "\n".join([first, *(f"  {place.describe(status)}" for place, status in self.places())])
+
+    def places(self) -> list[tuple[StoreReceipt, str]]:
+        """Return each place that it names and its status; in a preview, only those that hold something to erase."""
+        if not self.dry_run:
+            return [(each, each.status) for each in self.stores]
+        held = [each for each in self.stores if each.count or (each.detail and each.status != "erased")]
+        return [(each, "would be erased" if each.status in ("erased", "pending") else each.status) for each in held]
+
+    @property
+    def complete(self) -> bool:
+        """Whether no place of this store holds any of it; backups and exports are out of its reach."""
+        return all(store.status in ("erased", "not reachable") for store in self.stores)
+
+    @property
+    def remaining(self) -> tuple[StoreReceipt, ...]:
+        """The places that hold or may hold some of it."""
+        return tuple(store for store in self.stores if store.status not in ("erased", "not reachable"))

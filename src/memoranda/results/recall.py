@@ -1,4 +1,4 @@
-"""What a recall becomes: text for a prompt, and a past recall looked up again."""
+"""What recall and the questions about facts return: text for a prompt, past recalls, facts and conflicts."""
 
 from __future__ import annotations
 
@@ -7,9 +7,111 @@ from datetime import datetime
 from typing import Any, Literal, TypeAlias
 
 from memoranda import display
+from memoranda.display import LONG, MANY, day_of, one_line, plural
 from memoranda.records import Record, to_plain
-from memoranda.results import texts
 from memoranda.types import JSON, ArmScore, Hit, Memory, Recall
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class FactValue(Record):
+    """A value that a slot has or had, and the memory that says so."""
+
+    value: str
+    holds: bool
+    """False for a denial: "I don't eat meat"."""
+    since: datetime
+    until: datetime | None
+    """When it stopped being true; None while it holds."""
+    said_at: datetime
+    memory_id: int
+    content: str
+    trust: str
+    source: str | None = None
+    speaker: str | None = None
+
+    def __str__(self) -> str:
+        held = f"{day_of(self.since)} – {day_of(self.until)}" if self.until else f"since {day_of(self.since)}"
+        return f"{one_line(_value(self))} ({held}, #{self.memory_id})"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Fact(Record):
+    """The current value of a slot: what is known about one attribute of a person or thing."""
+
+    subject: str
+    attribute: str
+    value: str
+    holds: bool
+    """False for a denial: "I don't eat meat"."""
+    since: datetime
+    said_at: datetime
+    memory_id: int
+    content: str
+    trust: str
+    source: str | None = None
+    speaker: str | None = None
+    replaced: tuple[FactValue, ...] = ()
+    """The values before it, oldest first."""
+    disputed_by: tuple[FactValue, ...] = ()
+    """What less trusted sources said later."""
+    later: tuple[Memory, ...] = ()
+    """What was said later about the same thing in other words, oldest first: the value may no longer be true."""
+
+    _aliases = ("slot",)
+
+    def __repr__(self) -> str:
+        return f"Fact({one_line(self.slot)!r}, {one_line(_value(self))!r}, since {day_of(self.since)})"
+
+    def __str__(self) -> str:
+        notes = [f"since {day_of(self.since)}"]
+        if before := ", ".join(
+            f"{one_line(_value(each))} until {day_of(each.until)}" for each in self.replaced[-MANY:]
+        ):
+            notes.append(f"before: {before}")
+        notes += [f"later said: {one_line(each.content)}" for each in self.later[-1:]]
+        return f"{self.slot}: {one_line(_value(self))} ({'; '.join(notes)})"
+
+    def _row(self) -> dict[str, object]:
+        row: dict[str, object] = {"slot": self.slot, "value": _value(self), "since": day_of(self.since)}
+        row["from"] = self.speaker or self.source or self.trust
+        more = {"before": self.replaced, "disputed by": self.disputed_by}
+        row |= {name: ", ".join(map(_value, values)) for name, values in more.items() if values}
+        return row | ({"later said": one_line(self.later[-1].content)} if self.later else {})
+
+    @property
+    def slot(self) -> str:
+        """The name of the slot, which `history` takes."""
+        return f"{self.subject}/{self.attribute}"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class FactConflict(Record):
+    """A slot in which sources disagree."""
+
+    subject: str
+    attribute: str
+    values: tuple[FactValue, ...]
+    """The most trusted one first."""
+
+    _aliases = ("slot",)
+
+    def __str__(self) -> str:
+        return f"{self.slot}: {self._values_text()}"
+
+    def _row(self) -> dict[str, object]:
+        return {"slot": self.slot, "values": self._values_text()}
+
+    def _values_text(self) -> str:
+        return " / ".join(f"{one_line(_value(each))} ({each.trust})" for each in self.values)
+
+    @property
+    def slot(self) -> str:
+        """The name of the slot, which `history` takes."""
+        return f"{self.subject}/{self.attribute}"
+
+
+def _value(fact: Fact | FactValue) -> str:
+    return fact.value if fact.holds else f"not {fact.value}"
 
 
 class Context(str):
@@ -26,9 +128,6 @@ class Context(str):
     answerable: float
     degraded: tuple[str, ...]
 
-    __repr__ = texts.context_repr
-    _repr_html_ = texts.context_html
-
     def __new__(
         cls,
         text: str = "",
@@ -44,6 +143,13 @@ class Context(str):
         self.hits, self.left_out, self.tokens = hits, left_out, tokens
         self.recall_id, self.answerable, self.degraded = recall_id, answerable, degraded
         return self
+
+    def __repr__(self) -> str:
+        return f"Context({one_line(self)!r}, {plural(len(self.hits), 'hit')}, {plural(self.tokens, 'token')})"
+
+    def _repr_html_(self) -> str:
+        title = f"{plural(len(self.hits), 'hit')}, {plural(self.tokens, 'token')}" if self.hits else "no hits"
+        return display.text_html(title, str(self))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the text and what is known about it as plain JSON data."""
@@ -74,7 +180,12 @@ class WhyNot(Record):
     since: datetime | None = None
     """Since when it is left out, where a time decided."""
 
-    __str__, _repr_html_ = texts.why_not_text, display.report_html
+    _repr_html_ = display.report_html
+
+    def __str__(self) -> str:
+        words = display.reasons(self.why)
+        fits = f" (it fits by {words})" if words else ""
+        return f"#{self.id}: {one_line(self.reason, LONG)}{fits}"
 
 
 class Why(tuple[ArmScore, ...]):
@@ -115,7 +226,11 @@ class Replay(Record):
     complete: bool
     """Whether every hit is shown."""
 
-    __str__, _repr_html_ = texts.replay_text, display.report_html
+    _repr_html_ = display.report_html
+
+    def __str__(self) -> str:
+        gone = [f"position {each.position}: #{each.id} was deleted since" for each in self.erased]
+        return "\n".join([f"asked on {self.asked_at:%Y-%m-%d %H:%M}", str(self.recall), *gone])
 
 
 @dataclass(frozen=True, slots=True, repr=False)

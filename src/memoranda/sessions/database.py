@@ -10,8 +10,8 @@ from typing import Final, TypeVar
 
 from sqlalchemy import select
 
-from memoranda.closing import Closing
 from memoranda.errors import Closed
+from memoranda.records import Closing
 from memoranda.results.workflows import SessionSummary
 from memoranda.sessions.base import DEFAULT_TTL, Namespace, ValueScope, parse_key, qualify_keys
 from memoranda.sessions.workflow_state import SessionRecord, summarize_sessions

@@ -15,8 +15,8 @@ from functools import lru_cache
 from typing import Any, Final, NoReturn, Protocol, cast
 from urllib.parse import urlsplit
 
-from memoranda.closing import Closing
 from memoranda.errors import Closed, Incompatible, InvalidInput, InvalidType, MemorandaError, MissingExtra, Unavailable
+from memoranda.records import Closing
 from memoranda.sessions.base import (
     DEFAULT_TTL,
     Namespace,

@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from memoranda.closing import Closing
 from memoranda.errors import Closed, InvalidInput, Unavailable
 from memoranda.items.base import KEY_PREFIX
+from memoranda.records import Closing
 from memoranda.sessions.base import (
     DEFAULT_TTL,
     Namespace,

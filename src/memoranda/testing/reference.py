@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from typing import Protocol, TypeVar
 
 import numpy as np
 
@@ -23,34 +24,44 @@ from memoranda.testing.reference_changes import (
 )
 from memoranda.types import ANY, EVERYTHING, JSON, Condition, Filter, IntArray, Memory, Outcome, Related, Scope
 
+T = TypeVar("T")
 _NEVER = float("inf")
 
 
-class ReferenceStore:
-    """`MemoryOperations` in memory, kept simple to be correct. Not thread-safe."""
+class _Copy(Protocol):
+    def __call__(self, value: T, /) -> T: ...
 
-    def __init__(self) -> None:
+
+class ReferenceStore:
+    """`MemoryOperations` in memory, kept simple to be correct. Not thread-safe.
+
+    Args:
+        copied: Returns a copy of what is given out. Who only compares it can do without, which is several times faster.
+    """
+
+    def __init__(self, copied: _Copy = copy.deepcopy) -> None:
         self._state = State()
+        self._copied = copied
 
     def apply(self, changes: Sequence[Change]) -> list[Outcome]:
         state = self._state.copy()
         outcomes = [apply_change(state, change) for change in changes]
         self._state = state
-        return copy.deepcopy(outcomes)
+        return self._copied(outcomes)
 
     def get(self, scope: Scope, ids: Sequence[int]) -> list[Memory | None]:
         found = {memory.id: memory for memory in self._memories(scope)}
-        return copy.deepcopy([found.get(memory_id) for memory_id in ids])
+        return self._copied([found.get(memory_id) for memory_id in ids])
 
     def find(self, scope: Scope, where: Filter = EVERYTHING, *, limit: int, after: int = 0) -> list[Memory]:
         found = [memory for memory in self._memories(scope) if memory.id > after and passes_filter(memory, where)]
-        return copy.deepcopy(found[:limit])
+        return self._copied(found[:limit])
 
     def matching(self, scope: Scope, where: Filter) -> IntArray:
         return _to_ids(memory.id for memory in self._memories(scope) if passes_filter(memory, where))
 
     def by_key(self, scope: Scope, key: str) -> Memory | None:
-        return copy.deepcopy(memory_by_key(self._state, scope, key))
+        return self._copied(memory_by_key(self._state, scope, key))
 
     def related(self, scope: Scope, memory_id: int, *, kind: str | None, depth: int) -> list[Related]:
         require_memory(self._state, scope, memory_id)
@@ -61,7 +72,7 @@ class ReferenceStore:
             new = {end: found for end, found in neighbours.items() if end not in {memory_id, *reached}}
             reached |= new
             frontier = {end: found.strength for end, found in new.items()}
-        return copy.deepcopy(sorted(reached.values(), key=lambda found: (found.depth, -found.strength, found.id)))
+        return self._copied(sorted(reached.values(), key=lambda found: (found.depth, -found.strength, found.id)))
 
     def _neighbours(self, scope: Scope, frontier: dict[int, float], kind: str | None, depth: int) -> dict[int, Related]:
         neighbours: dict[int, Related] = {}
@@ -87,7 +98,7 @@ class ReferenceStore:
 
     def revisions(self, scope: Scope, memory_id: int) -> list[Revision]:
         require_memory(self._state, scope, memory_id)
-        return copy.deepcopy(self._state.revisions.get(memory_id, []))
+        return self._copied(self._state.revisions.get(memory_id, []))
 
     def head(self, key: PartitionKey | None = None) -> int:  # noqa: ARG002 - one number for all
         return len(self._state.log)

@@ -13,14 +13,14 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from sqlalchemy import REAL, TEXT, Column, ColumnElement, Integer, Table, bindparam, func, insert, select, update
+from sqlalchemy import REAL, TEXT, Column, Integer, Table, bindparam, func, insert, select, update
 from sqlalchemy.schema import DefaultClause
 
 from memoranda.errors import InvalidInput, InvalidType
 from memoranda.files import atomic_replace, open_export_to_write, shred
 from memoranda.items.base import KEY_PREFIX
 from memoranda.messages.message import Message
-from memoranda.results.transfer import Backup, Conversion, ExportReport
+from memoranda.results.workflows import Backup, Conversion, ExportReport
 from memoranda.security.encryption import EncryptionKey
 from memoranda.security.id_cipher import show_id
 from memoranda.settings import MemoryConfig, database_url, encryption_key, index_path
@@ -30,6 +30,7 @@ from memoranda.storage.changes import NewMemory
 from memoranda.storage.claims import ENDED_BY, index_claims, map_enders, without_enders
 from memoranda.storage.errors import translate_errors
 from memoranda.storage.lifecycle import drop_claims, show_reason
+from memoranda.storage.row_hash import stream_rows, with_hash, with_revision_hashes
 from memoranda.storage.rows import check_row, from_micros, in_owners, scope_conditions, scope_of, to_json, to_micros
 from memoranda.storage.schema import associations, executions, lineage, memories, messages, revisions, sessions
 from memoranda.text.checks import check_characters, clean_text, storable_text
@@ -44,7 +45,7 @@ _TIMES: Final = frozenset(
     )
 )
 _JSON: Final = frozenset(["metadata", "value", "payload", "notes", "record", "agents"])
-_DERIVED: Final = frozenset(["tenant", "content_hash", "digest", "terms"])
+_DERIVED: Final = frozenset(["tenant", "content_hash", "row_hash", "digest", "terms"])
 _REQUIRED: Final = {
     "memory": ("id", "content", "type", "importance", "recorded_at", "valid_from"),
     "message": ("seq", "message_id", "role", "payload", "said_at", "recorded_at"),
@@ -240,7 +241,7 @@ def load_memories(
     free_ids: Collection[int] | None = None,
     same: Sequence[str] = ("content_hash",),
 ) -> LoadedBatch:
-    """Insert memories with their full text and vectors; those that were imported before are skipped.
+    """Insert memories with their search terms and vectors; those that were imported before are skipped.
 
     When the export is of this very store, what it still holds is skipped, and others get back their ids (`free_ids`).
     """
@@ -268,6 +269,7 @@ def load_links(tx: Transaction, kind: str, rows: Sequence[Mapping[str, Any]]) ->
     if kind == "lineage":
         drop_claims(tx, [row["source_id"] for row in rows if row["kind"] == "merged"])
     key = [column.name for column in table.primary_key]
+    rows = with_revision_hashes(tx, rows) if table is revisions else rows
     return sum(tx.upsert(table, [_all_columns(table, row)], key=key) for row in rows)
 
 
@@ -324,7 +326,7 @@ def _insert_memories(
     if not new:
         return
     # Ids of memories that may not be loaded yet are left out; the importer sets them at the end.
-    rows = [
+    made = [
         _all_columns(memories, row)
         | {
             "id": memory_id,
@@ -335,6 +337,7 @@ def _insert_memories(
         | ({"notes": to_json(without_enders(json.loads(row["notes"])))} if ENDED_BY in row.get("notes", "") else {})
         for memory_id, row, memory in new
     ]
+    rows = [with_hash(memories, row) for row in made]
     add.insert_memories(tx, tuple(rows[0]), [tuple(row.values()) for row in rows])
     add.insert_vectors(tx, [(memory_id, memory) for memory_id, _, memory in new])
     add.insert_changes(tx, "add", [(memory_id, row["tenant"], row["user"]) for memory_id, row, _ in new])
@@ -347,7 +350,7 @@ def _insert_message(tx: Transaction, row: Mapping[str, Any]) -> int:
     values = {name: value for name, value in _all_columns(messages, row).items() if name != "seq"}
     if row.get("position") is not None:
         values["position"] = (tx.execute(_LAST_POSITION, _bind_scope(row)).scalar() or 0) + 1
-    key = tx.execute(_INSERT_MESSAGE, values).inserted_primary_key
+    key = tx.execute(_INSERT_MESSAGE, with_hash(messages, values)).inserted_primary_key
     assert key is not None
     return int(key[0])
 
@@ -417,7 +420,9 @@ def back_up(
     if not isinstance(target, str | PathLike):
         raise InvalidType(f"the file of a backup must be a path, not {type(target).__name__}")
     if not isinstance(store, BackupStore):
-        raise InvalidInput("this store is not a single file: back it up with the tools of its database")
+        raise InvalidInput(
+            "this store is not a single file: back it up with the tools of its database, such as pg_dump"
+        )
     if key is None:
         return store.backup(Path(target), force=force, progress=progress)
     return store.backup(Path(target), force=force, progress=progress, key=key)
@@ -463,13 +468,13 @@ def _count_memories(tx: ReadTransaction, scope: Scope) -> int:
 def _records(tx: ReadTransaction, scope: Scope) -> Iterator[dict[str, JSON]]:
     for kind, table in TABLES.items():
         key = next(iter(table.primary_key.columns))
-        for row in _stream(tx, table, scope_conditions(table, scope), [key]):
+        for row in stream_rows(tx, table, scope_conditions(table, scope), [key]):
             check_row(row, scope, f"{kind} {row[key.name]}")
             yield to_record(kind, row)
     ids = select(memories.c.id).where(*scope_conditions(memories, scope))
     for kind, (table, id_columns) in LINKS.items():
         conditions = [table.c[column].in_(ids) for column in id_columns]
-        for row in _stream(tx, table, conditions, list(table.primary_key.columns)):
+        for row in stream_rows(tx, table, conditions, list(table.primary_key.columns)):
             yield to_record(kind, row)
     yield from _log_records(tx, scope)
 
@@ -487,12 +492,5 @@ def _log_records(tx: ReadTransaction, scope: Scope) -> Iterator[dict[str, JSON]]
                 *(table.c[column] == value for column, value in named.items()),
             ]
             order = [table.c.ended_at, table.c.id] if kind == "session" else [table.c.number]
-            for row in _stream(tx, table, conditions, order):
+            for row in stream_rows(tx, table, conditions, order):
                 yield to_record(kind, row)
-
-
-def _stream(
-    tx: ReadTransaction, table: Table, conditions: Sequence[ColumnElement[bool]], order: Sequence[ColumnElement[Any]]
-) -> Iterator[dict[str, Any]]:
-    statement = select(table).where(*conditions).order_by(*order).execution_options(yield_per=_BATCH)
-    yield from (dict(row) for row in tx.execute(statement).mappings())

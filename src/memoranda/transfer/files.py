@@ -15,8 +15,7 @@ from memoranda.errors import InvalidInput, MemorandaError, NotFound, Unavailable
 from memoranda.executions.executions import check_duration, file_name, text_or_none, to_json_line
 from memoranda.files import atomic_replace, read_text_file, translate_file_errors
 from memoranda.remember.new_memory import check_options, from_text, value_to_text
-from memoranda.results.transfer import FileReport
-from memoranda.results.workflows import ExecutionRecord
+from memoranda.results.workflows import ExecutionRecord, FileReport
 from memoranda.storage.base import encryption_key
 from memoranda.storage.changes import NewMemory
 from memoranda.storage.read import walk
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from memoranda.embedding.vectors import Vectors
     from memoranda.executions.executions import Executions
     from memoranda.storage.base import Store
+
 
 _VALUES_FILE: Final = "long_term_memory.json"
 _RECORDS_FOLDER: Final = "execution_records"

@@ -14,10 +14,9 @@ from typing import IO, TYPE_CHECKING, Any, Final, TypeAlias
 from memoranda.errors import Incompatible, InvalidInput, NotFound
 from memoranda.files import is_file, open_export_to_read
 from memoranda.remember.screening.screen import mask_message_fields, mask_secrets, screen
-from memoranda.results.transfer import ImportReport
-from memoranda.results.workflows import ExecutionRecord
+from memoranda.results.workflows import ExecutionRecord, ImportReport
 from memoranda.security.encryption import EncryptionKey
-from memoranda.security.redaction import default_redactor, redact_secrets, redact_texts, redact_value
+from memoranda.security.redaction import redact_metadata, redact_secrets, redact_texts, redact_value
 from memoranda.storage.base import chunked
 from memoranda.storage.changes import RELEASED, NewMemory
 from memoranda.storage.claim_resolution import resolve_slots
@@ -369,7 +368,7 @@ def _redact_row(row: dict[str, Any]) -> dict[str, Any]:
     """Return a memory, or an earlier version of one, without secrets: in its text, metadata, notes and value."""
     redacted = row | {"content": redact_secrets(row["content"])}
     if row.get("metadata"):
-        redacted["metadata"] = to_json(default_redactor().object(json.loads(row["metadata"])))
+        redacted["metadata"] = to_json(redact_metadata(json.loads(row["metadata"])))
     if row.get("notes"):
         redacted["notes"] = to_json(redact_texts(json.loads(row["notes"])))
     if row.get("value"):
@@ -397,7 +396,7 @@ def _screen_row(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _to_memory(row: Mapping[str, Any]) -> NewMemory:
-    """Return what the embedder and the full text need of a row."""
+    """Return what the embedder and the search terms need of a row."""
     return NewMemory(
         content=row["content"],
         type=MemoryType(row["type"]),

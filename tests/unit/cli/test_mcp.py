@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from memoranda.cli.mcp import ClientName
+from memoranda.cli.serve import ClientName
 from memoranda.errors import Conflict, InvalidInput
 from memoranda.mcp import install
 from memoranda.mcp.install import CLIENTS, plan_install, server_entry
@@ -155,7 +155,7 @@ def test_wrong_calls_change_nothing(run: Memoranda, home: Path) -> None:
     assert list(home.iterdir()) == []
 
 
-def test_change_of_another_program_meanwhile_is_not_overwritten(home: Path) -> None:
+def test_concurrent_change_of_another_program_is_not_overwritten(home: Path) -> None:
     file = home / ".claude.json"
     file.write_text("{}", "utf-8")
     change = plan_install("claude-code", server_entry([]))

@@ -21,7 +21,7 @@ from memoranda.conversation.memory import ConversationMemory
 from memoranda.errors import InvalidInput, MissingExtra
 from memoranda.messages.content import ToolCallMsg
 from memoranda.messages.message import Message
-from memoranda.messages.openai import format_for_openai
+from memoranda.messages.vendors import format_for_openai
 from memoranda.testing.contracts import MessageLogContract
 
 

@@ -201,6 +201,8 @@ def test_damaged_row_raises(store: SQLiteStore) -> None:
         with pytest.raises(Incompatible, match="m1 is damaged"):
             open_log(store).read(0, 3)
     assert len(open_log(store).read(0, 1)) == 1
+    assert [each for each in store.check() if "messages" in each]
+    open_log(store).delete([1])
 
 
 def test_damaged_newest_message_is_not_popped(store: SQLiteStore) -> None:
@@ -209,6 +211,7 @@ def test_damaged_newest_message_is_not_popped(store: SQLiteStore) -> None:
     with pytest.raises(Incompatible, match="m1 is damaged"):
         open_log(store).pop()
     assert len(open_log(store)) == 2
+    open_log(store).delete([1])
 
 
 def test_store_check_finds_a_gap(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from memoranda.errors import ExtractionFailed, InvalidInput, Unavailable
 from memoranda.llm.scripted import ScriptedLLM
 from memoranda.messages.content import ToolCallMsg
 from memoranda.messages.message import Message
-from memoranda.messages.openai import format_for_openai
+from memoranda.messages.vendors import format_for_openai
 
 TIMESTAMP = "2024-05-08T13:00:00+00:00"
 FACTS = (

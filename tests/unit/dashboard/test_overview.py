@@ -8,7 +8,7 @@ import pytest
 
 from memoranda import MemoryManager
 from memoranda.dashboard.insight import Insight
-from memoranda.dashboard.results import Overview
+from memoranda.dashboard.overview import Overview
 from memoranda.storage.read import scan_conditions
 from memoranda.testing.fakes import HashEmbedder
 from memoranda.types import ANY, Scope

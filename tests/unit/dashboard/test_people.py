@@ -30,7 +30,7 @@ def test_speakers_are_those_who_are_no_users(memory: MemoryManager) -> None:
     assert [(each.name, each.memories) for each in found] == [("Zoe", 2)]
 
 
-def test_person_is_known_by_what_everybody_told(memory: MemoryManager) -> None:
+def test_person_is_known_by_what_everybody_said(memory: MemoryManager) -> None:
     zoe = Insight(memory, "default").person(EVERYBODY, "Zoe", None)
     assert (zoe.memories, zoe.spoken) == (0, 2)
     known = {(told.user, told.fact.value): [each.value for each in told.fact.replaced] for told in zoe.facts}
@@ -45,7 +45,7 @@ def test_person_in_one_scope_shows_nothing_of_other_users(memory: MemoryManager)
     assert zoe.spoken == 0
 
 
-def test_user_is_shown_with_everything_told(memory: MemoryManager) -> None:
+def test_user_is_shown_with_everything_said(memory: MemoryManager) -> None:
     bo = Insight(memory, "default").person(EVERYBODY, "bo", None)
     assert bo.memories == 2
     assert {told.fact.subject for told in bo.facts} == {"Zoe", "Zoe's brother", "Zoe's brother Max"}

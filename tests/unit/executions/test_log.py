@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import stat
 import threading
 from collections.abc import Iterator
@@ -179,6 +180,22 @@ def test_append_with_another_key_is_rejected_with_advice(store: SQLiteStore, log
 def test_damaged_key_file_is_rejected(tmp_path: Path, content: bytes) -> None:
     store = open_sqlite(tmp_path / "b.db")
     (tmp_path / "b.db.key").write_bytes(content)
+    with pytest.raises(Incompatible, match="audit key"):
+        ExecutionLog(store).append(TENANT, [row(1)])
+    store.close()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
+@pytest.mark.parametrize("kind", ["pipe", "huge", "folder"])
+def test_key_that_is_no_small_file_is_an_error_at_once(tmp_path: Path, kind: str) -> None:
+    store, path = open_sqlite(tmp_path / "b.db"), tmp_path / "b.db.key"
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+    else:
+        with path.open("wb") as file:
+            file.truncate(3_000_000_000)
     with pytest.raises(Incompatible, match="audit key"):
         ExecutionLog(store).append(TENANT, [row(1)])
     store.close()

@@ -365,3 +365,14 @@ def test_more_keys_than_a_statement_takes_are_deleted_at_once() -> None:
     with MemoryManager("sqlite:///:memory:", embedder=HashEmbedder(16)) as manager:
         manager.put_many(("many",), {str(number): number for number in range(1_200)}, index=False)
         assert manager.delete_item(("many",), [str(number) for number in range(40_000)]) == 1_200
+
+
+def test_query_vector_may_have_any_finite_length(manager: MemoryManager) -> None:
+    manager.put(ANN, "drink", {"text": "tea"})
+    direction = [1.0, -0.5] * 32
+    expected = manager.search_items(ANN, query=direction)
+    assert expected[0].score == pytest.approx(manager.search_items(ANN, query=[x * 1e-200 for x in direction])[0].score)
+    assert expected[0].score == pytest.approx(manager.search_items(ANN, query=[x * 1e200 for x in direction])[0].score)
+    for wrong in ([0.0] * 64, [float("inf")] * 64, [float("nan")] * 64, [1.0]):
+        with pytest.raises(InvalidInput):
+            manager.search_items(ANN, query=wrong)

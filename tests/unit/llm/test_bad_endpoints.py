@@ -143,6 +143,13 @@ def test_failing_endpoint_leaves_the_messages_stored_and_queued(
     check_failure(llm, tmp_path, caplog)
 
 
+def test_page_of_html_is_named_in_the_failure(llm: Remote, endpoint: Endpoint, tmp_path: Path) -> None:
+    endpoint.misbehave = FAILURES["HTML 200"]
+    with MemoryManager(f"sqlite:///{tmp_path}/m.db", embedder=HashEmbedder(16), llm=llm) as manager:
+        outcomes = manager.remember(Message("user", TEXT, "m1", name="Ana"), user="ana")
+    assert "answered a page of HTML, not JSON" in str(outcomes.failure)
+
+
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
 @pytest.mark.parametrize("url", ["http://127.0.0.1:9", "http://nowhere.invalid", "http://[::1]:9"])
 def test_endpoint_that_is_not_there_leaves_the_messages_stored_and_queued(

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from memoranda.errors import ExtractionFailed, Unavailable
-from memoranda.llm.failures import CallPause, call_within, describe_failure, hide, safe_cause
+from memoranda.llm.structured import CallPause, call_within, describe_failure, hide, safe_cause
 
 NOW = datetime(2026, 3, 9, tzinfo=UTC)
 

@@ -13,6 +13,7 @@ from memoranda.llm.structured import (
     expect_object,
     expect_text,
     find_items,
+    refuse_page,
 )
 from memoranda.types import JSON
 
@@ -113,3 +114,20 @@ def test_unclosed_block_of_blanks_takes_no_longer_than_its_length() -> None:
     with pytest.raises(InvalidInput):
         find_items("```json" + " " * 100_000)
     assert time.thread_time() - started < 1
+
+
+@pytest.mark.parametrize("junk", ['"junk"', "null", "7", "[]"])
+def test_items_beside_one_that_is_no_object_are_kept_and_it_is_named(junk: str) -> None:
+    llm = ScriptedLLM([f'[{{"name": "Ana"}}, {junk}]'] * 2)
+    answer = ask_for_items(llm, "Who?", {}, lambda item, n: (parse_name(item), n), max_tokens=20)
+    assert answer.items == (("Ana", 1),)
+    assert "must be an object" in str(answer.failure)
+
+
+@pytest.mark.parametrize("page", ["<!DOCTYPE html><html></html>", "\n<HTML lang='en'>", "<?xml version='1.0'?><html>"])
+def test_page_of_html_is_called_so(page: str) -> None:
+    with pytest.raises(InvalidInput, match="a page of HTML, not JSON"):
+        find_items(page)
+    with pytest.raises(ExtractionFailed, match="the endpoint of m answered a page of HTML, not JSON"):
+        refuse_page(page, "m")
+    refuse_page(object(), "m")

@@ -12,8 +12,7 @@ from memoranda.maintenance import forget
 from memoranda.maintenance.erasure import ErasureRows, ErasureTarget, find_rows, with_derived
 from memoranda.maintenance.forget import MemoryEraser
 from memoranda.maintenance.policies import POLICIES, UpkeepSettings
-from memoranda.results.maintenance import Derivation
-from memoranda.results.receipts import ForgetReceipt
+from memoranda.results.maintenance import Derivation, ForgetReceipt
 from memoranda.storage.base import ReadTransaction
 from memoranda.storage.sqlite import store as sqlite_store
 from memoranda.testing.fakes import HashEmbedder

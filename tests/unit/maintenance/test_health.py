@@ -6,13 +6,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from threading import Event, Thread
 
+import numpy as np
 import pytest
 
 from memoranda import Incompatible, Unavailable
 from memoranda.manager.manager import MemoryManager, create_session
 from memoranda.settings import MemoryConfig
+from memoranda.storage.base import PartitionKey
 from memoranda.testing.fakes import HashEmbedder
-from memoranda.types import MemoryType
+from memoranda.types import DEFAULT_TENANT, JSON, MemoryType
 from tests.driver import sqlite3
 
 
@@ -156,6 +158,22 @@ def test_check_finds_damage_and_repair_fixes_it(
     assert [hit.content for hit in filled.recall("tea number 3", user="ann", limit=1)] == ["Ann drinks tea number 3"]
 
 
+def test_what_is_not_searched_on_purpose_is_no_damage(manager: MemoryManager) -> None:
+    manager.add_memory("The boat is blue", user="ada")
+    manager.add_memory("?!", user="ada")
+    values: list[JSON] = [1, None, True, "", "?", "red", [], {}, {"a": "x"}, "Z" * 2000, "中"]
+    for number, value in enumerate(values):
+        manager.put(("seen",), f"k{number}", value)
+        manager.put(("unseen",), f"k{number}", value, index=False)
+        manager.put(("no longer",), f"k{number}", value)
+        manager.put(("no longer",), f"k{number}", value, index=False)
+        manager.put(("now",), f"k{number}", value, index=False)
+        manager.put(("now",), f"k{number}", value)
+    assert manager.check().problems == ()
+    assert manager.repair().done == ()
+    assert manager.upkeep().problems == ()
+
+
 def test_repair_reports_changed_text_and_leaves_it(filled: MemoryManager, tmp_path: Path) -> None:
     _damage(tmp_path, "UPDATE memories SET content = 'Ann drinks poison' WHERE id = 3")
     report = filled.repair()
@@ -169,6 +187,16 @@ def test_repair_reports_changed_text_and_leaves_it(filled: MemoryManager, tmp_pa
 def test_check_finds_vector_of_wrong_length(filled: MemoryManager, tmp_path: Path) -> None:
     _damage(tmp_path, "UPDATE vectors SET data = zeroblob(128) WHERE memory_id = 4")
     assert any("not of length 1" in problem and ": 4" in problem for problem in filled.check().problems)
+
+
+@pytest.mark.parametrize("part", ["memories", "vectors"])
+def test_check_finds_an_index_that_lacks_a_memory(filled: MemoryManager, part: str) -> None:
+    opened = filled._components.open()
+    partition = opened.partitions.get(PartitionKey(DEFAULT_TENANT, "ann"), opened.vectors.generation())
+    assert partition.index is not None
+    (partition if part == "memories" else partition.index).remove(np.array([3]))
+    [problem] = filled.check().problems
+    assert f"{19 if part == 'memories' else 20} memories and 19 vectors, the store 20 and 20" in problem
 
 
 def test_check_and_health_find_nothing_while_another_thread_writes(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from memoranda import ANY, InvalidInput, MemoryManager, Message, NotFound, Unava
 from memoranda.maintenance.erasure import ErasedTexts
 from memoranda.maintenance.forget import MemoryEraser, is_erasure_pending
 from memoranda.maintenance.receipts import finish_receipts
-from memoranda.results.receipts import ForgetReceipt, StoreReceipt
+from memoranda.results.maintenance import ForgetReceipt, StoreReceipt
 from memoranda.storage.base import Store
 from memoranda.testing.fakes import HashEmbedder
 from memoranda.transfer.export import restore

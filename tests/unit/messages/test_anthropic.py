@@ -9,10 +9,9 @@ from anthropic.types import TextBlock, ToolUseBlock
 from pydantic import ValidationError
 
 from memoranda.errors import InvalidInput
-from memoranda.messages.anthropic import format_for_anthropic, from_anthropic, system_text
 from memoranda.messages.content import ToolCallMsg
 from memoranda.messages.message import Message
-from memoranda.messages.openai import format_for_openai
+from memoranda.messages.vendors import format_for_anthropic, format_for_openai, from_anthropic, system_text
 from tests.unit.messages.vendors import is_valid_for_anthropic, is_valid_for_openai
 
 JPEG = b"\xff\xd8\xff\xe0" + b"\0" * 8

@@ -9,10 +9,9 @@ from pydantic import ValidationError
 
 from memoranda import ConversationMemory
 from memoranda.errors import InvalidInput, InvalidType
-from memoranda.messages.anthropic import format_for_anthropic, from_anthropic, system_text
 from memoranda.messages.content import AgentCallMsg, ToolCallMsg
 from memoranda.messages.message import Message
-from memoranda.messages.openai import format_for_openai, from_openai
+from memoranda.messages.vendors import format_for_anthropic, format_for_openai, from_anthropic, from_openai, system_text
 from tests.unit.messages.vendors import is_valid_for_openai
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 8

@@ -13,9 +13,8 @@ from memoranda.embedding.base import Embedder
 from memoranda.embedding.model import EmbeddingModel
 from memoranda.errors import Incompatible, Unavailable
 from memoranda.index.qdrant_edge import QdrantEdge
-from memoranda.persistent.backends import BackendEmbedder, Mem0Backend, to_embedder
+from memoranda.persistent.backends import BackendEmbedder, Mem0Backend, open_vector_store, to_embedder
 from memoranda.persistent.base import MemoryNames
-from memoranda.persistent.configs import open_vector_store
 from memoranda.testing.contracts import EmbedderContract
 from memoranda.testing.fakes import HashEmbedder
 

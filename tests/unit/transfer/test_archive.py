@@ -9,7 +9,7 @@ import pytest
 
 from memoranda import ANY, Conflict, EncryptionKeyError, Incompatible, InvalidInput, InvalidType, Memory, MemoryManager
 from memoranda.testing.fakes import HashEmbedder
-from memoranda.transfer.archive import is_archive
+from memoranda.transfer.copying import is_archive
 from tests.fake_clock import FakeClock
 
 YEAR = timedelta(days=365)

@@ -12,16 +12,32 @@ export class ApiError extends Error {
 const MAX_TRIES = 12;
 export const UNREACHABLE = "The server does not answer. Is it still running, and is this machine connected?";
 
+/** When the server was last known not to answer. A request sent before that may still be answered: it says nothing about now. */
+let lostAt = -Infinity;
+
+function noteLost() {
+  lostAt = performance.now();
+  window.dispatchEvent(new CustomEvent("reachable", { detail: false }));
+}
+
+function noteAnswered(sentAt) {
+  if (sentAt > lostAt) window.dispatchEvent(new CustomEvent("reachable", { detail: true }));
+}
+
+// A browser that is offline says so by itself.
+window.addEventListener("offline", noteLost);
+
 /** Fetches; a key that has sent too many requests waits as long as the server says, and asks again: nothing was done. */
 async function fetchPatiently(path, request) {
   for (let tried = 1; ; tried += 1) {
+    const sentAt = performance.now();
     let response;
     try {
       response = await fetch(path, request);
-      window.dispatchEvent(new CustomEvent("reachable", { detail: true }));
+      noteAnswered(sentAt);
     } catch (error) {
       if (error.name === "AbortError") throw error;
-      window.dispatchEvent(new CustomEvent("reachable", { detail: false }));
+      noteLost();
       throw new ApiError(0, UNREACHABLE);
     }
     if (response.status !== 429 || tried === MAX_TRIES) return response;

@@ -219,18 +219,13 @@ function useShortcuts(showKeys) {
   }, []);
 }
 
-/** Whether the last request was answered; a browser that is offline says so by itself. */
+/** Whether the last request was answered. */
 function useReachable() {
   const [reachable, setReachable] = useState(true);
   useEffect(() => {
-    const told = (event) => setReachable(event.detail);
-    const lost = () => setReachable(false);
-    addEventListener("reachable", told);
-    addEventListener("offline", lost);
-    return () => {
-      removeEventListener("reachable", told);
-      removeEventListener("offline", lost);
-    };
+    const answered = (event) => setReachable(event.detail);
+    addEventListener("reachable", answered);
+    return () => removeEventListener("reachable", answered);
   }, []);
   return reachable;
 }

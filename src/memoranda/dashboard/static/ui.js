@@ -5,6 +5,7 @@ import {
   Component,
   useState,
   useEffect,
+  useLayoutEffect,
   useRef,
   useMemo,
   useCallback,
@@ -86,7 +87,8 @@ export const Page = ({ title, tab = title, lead, actions, children }) => {
   useEffect(() => {
     document.title = `${tab} · Memoranda`;
   }, [tab]);
-  useEffect(() => {
+  // Before the page is painted: later it would take the focus from a field that the reader has chosen since.
+  useLayoutEffect(() => {
     if (hasMoved) heading.current.focus({ preventScroll: true });
     hasMoved = false;
   }, []);

@@ -6,8 +6,7 @@ import functools
 from collections.abc import Callable, Iterator
 from typing import Any, Final, TypeVar
 
-from memoranda.errors import Conflict, InvalidInput, MemorandaError, MissingExtra
-from memoranda.pydantic_errors import describe_mistakes
+from memoranda.errors import Conflict, InvalidInput, MemorandaError, MissingExtra, describe_mistakes
 
 try:
     from anthropic.lib.tools import ToolError

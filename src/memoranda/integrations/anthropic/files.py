@@ -11,8 +11,7 @@ from typing import Final, TypeAlias
 
 from memoranda.errors import Conflict, InvalidInput
 from memoranda.files import PRIVATE, atomic_replace, translate_file_errors
-from memoranda.integrations.long_values import LongValues
-from memoranda.integrations.managers import OwnedNamespace
+from memoranda.integrations.managers import LongValues, OwnedNamespace
 from memoranda.items.base import Item
 from memoranda.manager.manager import MemoryManager
 

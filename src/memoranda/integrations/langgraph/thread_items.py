@@ -9,8 +9,7 @@ from typing import Any, TypeAlias
 
 from memoranda.aio.threads import in_thread
 from memoranda.errors import MissingExtra
-from memoranda.integrations.long_values import LongValues
-from memoranda.integrations.managers import OwnedNamespace, read_pages, to_label
+from memoranda.integrations.managers import LongValues, OwnedNamespace, read_pages, to_label
 from memoranda.items.base import Item, NamespaceActivity
 
 try:

@@ -114,7 +114,7 @@ export function PersonPage({ name }) {
     <${Loaded} of=${person} lines=${6}>
       ${() => (unknown ? html`<${NobodyCalled} name=${name}> <a href=${`#/memories?q=${encodeURIComponent(name)}`}>Search the memories</a> for the name.<//>` : html`<${Disputes} of=${data.conflicts} onSettle=${mayWrite ? reload : null} />
         <div class="grid wide-left"><${Card} title=${asOf ? "Known to be true then" : "What is known now"} aside=${html`<label class="inline">as of <input type="date" aria-label="As of" value=${asOf} onChange=${(event) => setAsOf(event.target.value)} /></label>`}>
-        ${data.facts.length ? html`<${FactTable} told=${data.facts} name=${name} onMend=${mayWrite && !asOf ? setMending : null} />` : html`<${Empty} icon="people" title="No facts">No statement about an attribute was understood${asOf ? " by then" : ""}. The memories themselves may say more.<//>`}<//>
+        ${data.facts.length ? html`<${FactTable} facts=${data.facts} name=${name} onMend=${mayWrite && !asOf ? setMending : null} />` : html`<${Empty} icon="people" title="No facts">No statement about an attribute was understood${asOf ? " by then" : ""}. The memories themselves may say more.<//>`}<//>
         <${Card} title="Timeline"><${Timeline} facts=${data.facts.map((each) => each.fact)} /><//></div>`)}
       <//><//>`;
 }
@@ -204,11 +204,11 @@ function MendDialog({ fact, name, reload, onClose }) {
     <p class="muted small">Write what is right, as a sentence: it is read again, and takes the place of the old one from the same day on. To withdraw archives the sentence with everything that was read from it. Both can be undone. <a href=${`#/memories/${old}`}>Open memory ${old}</a></p><//>`;
 }
 
-function FactTable({ told, name, onMend }) {
+function FactTable({ facts, name, onMend }) {
   return html`<div class="scroll" tabindex="0" role="region" aria-label="Facts"><table class="fact-table"><thead><tr>
     <th scope="col">About</th><th scope="col">What</th><th scope="col">Value</th><th scope="col">Since</th>
     <th scope="col">From</th>${onMend && html`<th><span class="hidden">Correct</span></th>`}</tr></thead><tbody>
-    ${told.map((each) => html`<${FactRow} fact=${each.fact} user=${each.user} name=${name} onMend=${onMend && (() => onMend(each))} />`)}
+    ${facts.map((each) => html`<${FactRow} fact=${each.fact} user=${each.user} name=${name} onMend=${onMend && (() => onMend(each))} />`)}
     </tbody></table></div>`;
 }
 

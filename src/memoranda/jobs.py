@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from sqlalchemy import delete, func, select, update
 
@@ -33,13 +33,18 @@ from memoranda.files import is_file
 from memoranda.manager.manager import MemoryManager
 from memoranda.records import Record
 from memoranda.settings import MemoryConfig
-from memoranda.storage.base import OwnedWork, PartitionKey, ReadTransaction, Row, Store, Transaction
+from memoranda.storage.base import OwnedWork, PartitionKey, ReadTransaction, RewriteStore, Row, Store, Transaction
 from memoranda.storage.rows import from_micros, stored_json, to_micros
 from memoranda.storage.schema import jobs, memories
 from memoranda.threads import Flag, start_thread
 from memoranda.types import ANY, JSON, utc_now
 
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+    from multiprocessing.context import SpawnContext, SpawnProcess
+
 JobState: TypeAlias = Literal["waiting", "running", "done", "failed"]
+_Worker: TypeAlias = "tuple[SpawnProcess, Connection]"
 LEASE_SECONDS: Final = 60
 MAX_TRIES: Final = 5
 _KEPT: Final = 7 * 86_400_000_000
@@ -89,7 +94,7 @@ def add_jobs(tx: Transaction, new: Sequence[NewJob]) -> str:
 
 
 def claim_job(tx: Transaction, holder: str) -> Job | None:
-    """Claim the piece that waits longest and may begin; None when there is none."""
+    """Claim the piece that has waited longest and may begin; None when there is none."""
     earlier = jobs.alias()
     is_blocked = (
         select(earlier.c.id)
@@ -175,7 +180,7 @@ _PAGE: Final = 1_000
 
 
 def plan(manager: MemoryManager, kind: str, files: Sequence[str] = ()) -> list[NewJob]:
-    """Return the pieces of an order: `reembed`, `index`, `upkeep`, or `import` of some files."""
+    """Return the pieces of an order: `reembed`, `index`, `upkeep`, `rewrite`, or `import` of some files."""
     if kind not in _PLANS:
         raise InvalidInput(f"there is no job {kind!r}: it is one of {', '.join(sorted(_PLANS))}")
     if bool(files) != (kind == "import"):
@@ -201,7 +206,7 @@ def _reembed(manager: MemoryManager, payload: dict[str, Any]) -> str:
 
 def _end_reembedding(manager: MemoryManager, payload: dict[str, Any]) -> str:
     made = manager._components.open().vectors.end_reembedding(int(payload["generation"]), None)
-    return f"the new vectors answer; {plural(made, 'memory', 'memories')} embedded meanwhile"
+    return f"the new vectors answer; {plural(made, 'memory', 'memories')} embedded in the meantime"
 
 
 def _plan_indexing(manager: MemoryManager, files: Sequence[str]) -> list[NewJob]:  # noqa: ARG001
@@ -235,6 +240,20 @@ def _upkeep(manager: MemoryManager, payload: dict[str, Any]) -> str:
     return f"{plural(report.examined, 'memory', 'memories')} examined, {plural(len(report.decisions), 'change')}"
 
 
+def _plan_rewriting(manager: MemoryManager, files: Sequence[str]) -> list[NewJob]:  # noqa: ARG001
+    if not isinstance(manager._components.open().store, RewriteStore):
+        raise InvalidInput("a file has no free space with old bytes: what is forgotten is gone from it at once")
+    return [NewJob("rewrite", {})]
+
+
+def _rewrite(manager: MemoryManager, payload: dict[str, Any]) -> str:  # noqa: ARG001
+    opened = manager._components.open()
+    if isinstance(opened.store, RewriteStore) and not opened.store.rewrite():
+        raise Unavailable("rows that were erased are still held: see the log", retry_after=1.0)
+    opened.finish_erasures()
+    return "all tables written anew"
+
+
 def _plan_import(manager: MemoryManager, files: Sequence[str]) -> list[NewJob]:
     found = [Path(file).absolute() for file in files]
     if missing := [file for file in found if not is_file(file)]:
@@ -252,6 +271,7 @@ _PLANS: Final[dict[str, Callable[[MemoryManager, Sequence[str]], list[NewJob]]]]
     "reembed": _plan_reembedding,
     "index": _plan_indexing,
     "upkeep": _plan_upkeep,
+    "rewrite": _plan_rewriting,
     "import": _plan_import,
 }
 KINDS: Final[dict[str, Run]] = {
@@ -259,6 +279,7 @@ KINDS: Final[dict[str, Run]] = {
     "reembed-end": _end_reembedding,
     "index": _index,
     "upkeep": _upkeep,
+    "rewrite": _rewrite,
     "import": _import,
 }
 
@@ -296,7 +317,7 @@ def work_off(config: MemoryConfig, *, embedder: Embedder | None = None) -> int:
             if job is not None:
                 done += _do(manager, store, job, holder)
             elif store.read(count_unfinished, tenant=None):
-                time.sleep(_POLL_SECONDS)  # others are at it: one of them may die
+                time.sleep(_POLL_SECONDS)  # others work on what is left: one of them may die
             else:
                 return done
 
@@ -327,7 +348,7 @@ def _renewing(store: Store, job: Job, holder: str) -> Iterator[None]:
         while not ended.wait(LEASE_SECONDS / 4):
             try:
                 store.write(OwnedWork(lambda tx: renew_claim(tx, job.id, holder)), tenant=None)
-            except MemorandaError as error:  # the next time, or the end of the piece, tells
+            except MemorandaError as error:  # the next renewal, or the end of the piece, reports it
                 _LOGGER.warning("the claim on job %s was not renewed: %s", job.id, error)
 
     thread = threading.Thread(target=renew, daemon=True)
@@ -340,13 +361,58 @@ def _renewing(store: Store, job: Job, holder: str) -> Iterator[None]:
             thread.join()
 
 
-def run_local(config: MemoryConfig, workers: int = 1) -> int:
-    """Work off the queue in so many processes of this machine; return how many pieces were done."""
+def run_local(config: MemoryConfig, workers: int = 1, run: Callable[[MemoryConfig], int] = work_off) -> int:
+    """Work off the queue in so many processes of this machine; return how many pieces were done.
+
+    A process that is killed is not started again: the others take over its piece when its claim ends.
+    """
     if workers == 1:
-        return work_off(config)
+        return run(config)
     spawn = multiprocessing.get_context("spawn")
-    with spawn.Pool(workers) as pool:
-        return sum(pool.map(work_off, [config] * workers, chunksize=1))
+    # Not a pool, which waits for ever for the result of a process that was killed.
+    started = [_start_worker(spawn, run, config) for _ in range(workers)]
+    try:
+        ended = [_result_of(process, result) for process, result in started]
+    finally:
+        for process, _ in started:
+            process.terminate()
+            process.join()
+    done = [each for each in ended if isinstance(each, int)]
+    return _total(done, [each for each in ended if isinstance(each, Exception)])
+
+
+def _start_worker(spawn: SpawnContext, run: Callable[[MemoryConfig], int], config: MemoryConfig) -> _Worker:
+    receiver, sender = spawn.Pipe(duplex=False)
+    process = spawn.Process(target=_run_worker, args=(run, config, sender), daemon=True)
+    process.start()
+    sender.close()  # the process has its own: when that is closed too, nothing comes any more
+    return process, receiver
+
+
+def _run_worker(run: Callable[[MemoryConfig], int], config: MemoryConfig, result: Connection) -> None:
+    try:
+        result.send(run(config))
+    except Exception as error:  # noqa: BLE001 - raised by who started this process
+        result.send(error)
+
+
+def _result_of(process: SpawnProcess, result: Connection) -> int | Exception:
+    """Wait until a worker has ended, in whichever way; return how many pieces it did, or why it did not go on."""
+    try:
+        found: int | Exception = result.recv()
+    except (EOFError, OSError):
+        process.join()
+        found = Unavailable(f"a worker was killed or crashed (exit code {process.exitcode})", retry_after=1.0)
+    if isinstance(found, Exception):
+        _LOGGER.warning("a worker ended early, others take over its piece: %s", found)
+    return found
+
+
+def _total(done: Sequence[int], failures: Sequence[Exception]) -> int:
+    """Return how many pieces were done. A worker that ends by itself has left nothing to do; when none has, raise."""
+    if not done and failures:
+        raise failures[0]
+    return sum(done)
 
 
 def run_on_ray(config: MemoryConfig, address: str, workers: int, run: Callable[[MemoryConfig], int] = work_off) -> int:
@@ -372,7 +438,7 @@ def run_on_ray(config: MemoryConfig, address: str, workers: int, run: Callable[[
         # A worker that dies is not started again: the others take over its piece when its claim ends.
         remote: Any = ray.remote(max_retries=0)(run)
         waiting = [remote.remote(config) for _ in range(workers)]
-        return sum(_results(ray, waiting))
+        return _results(ray, waiting)
     finally:
         ray.shutdown()
 
@@ -388,9 +454,12 @@ def _require_cluster(address: str) -> None:
         raise Unavailable(f"there is no Ray cluster at {address}: {error.strerror or error}") from error
 
 
-def _results(ray: Any, waiting: Sequence[Any]) -> Iterator[int]:
+def _results(ray: Any, waiting: Sequence[Any]) -> int:
+    done, failures = list[int](), list[Exception]()
     for each in waiting:
         try:
-            yield int(ray.get(each))
+            done.append(int(ray.get(each)))
         except ray.exceptions.WorkerCrashedError as error:
             _LOGGER.warning("a worker of the cluster died: %s", error)
+            failures.append(Unavailable(f"all workers of the cluster died: {error}", retry_after=1.0))
+    return _total(done, failures)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 import threading
@@ -12,10 +14,10 @@ from pathlib import Path
 import pytest
 from sqlalchemy import func, select
 
-from memoranda.errors import Conflict, InvalidInput, MissingExtra, NotFound
+from memoranda import jobs
+from memoranda.errors import Conflict, InvalidInput, MissingExtra, NotFound, Unavailable
 from memoranda.index.partitions import Partitions
-from memoranda.jobs import worker
-from memoranda.jobs.worker import NewJob
+from memoranda.jobs import NewJob
 from memoranda.manager.manager import MemoryManager
 from memoranda.settings import MemoryConfig
 from memoranda.storage import open_store
@@ -49,11 +51,11 @@ def fill(config: MemoryConfig, count: int, dimension: int = 16) -> None:
 
 
 def add(store: Store, *stages: int) -> None:
-    store.write(lambda tx: worker.add_jobs(tx, [NewJob("upkeep", {"n": n}, stage) for n, stage in enumerate(stages)]))
+    store.write(lambda tx: jobs.add_jobs(tx, [NewJob("upkeep", {"n": n}, stage) for n, stage in enumerate(stages)]))
 
 
-def claim(store: Store, holder: str) -> worker.Job | None:
-    return store.write(lambda tx: worker.claim_job(tx, holder))
+def claim(store: Store, holder: str) -> jobs.Job | None:
+    return store.write(lambda tx: jobs.claim_job(tx, holder))
 
 
 def test_two_workers_never_get_the_same_piece(store: Store) -> None:
@@ -63,7 +65,7 @@ def test_two_workers_never_get_the_same_piece(store: Store) -> None:
     def work(name: str) -> None:
         while (job := claim(store, name)) is not None:
             got.append(job.id)
-            store.write(lambda tx, job=job: worker.finish_job(tx, job.id, name, ""))  # type: ignore[misc]
+            store.write(lambda tx, job=job: jobs.finish_job(tx, job.id, name, ""))  # type: ignore[misc]
 
     threads = [threading.Thread(target=work, args=(f"worker {number}",)) for number in range(4)]
     for thread in threads:
@@ -79,14 +81,14 @@ def test_piece_goes_to_another_worker_when_its_claim_is_not_renewed(store: Store
     assert first is not None
     assert claim(store, "two") is None
     clock.advance(seconds=40)
-    store.write(lambda tx: worker.renew_claim(tx, first.id, "one"))
+    store.write(lambda tx: jobs.renew_claim(tx, first.id, "one"))
     clock.advance(seconds=40)
     assert claim(store, "two") is None
     clock.advance(seconds=30)
     again = claim(store, "two")
     assert again is not None
     assert (again.id, again.tries) == (first.id, 2)
-    for late in (worker.renew_claim, lambda tx, job, holder: worker.finish_job(tx, job, holder, "")):
+    for late in (jobs.renew_claim, lambda tx, job, holder: jobs.finish_job(tx, job, holder, "")):
         with pytest.raises(Conflict, match="taken over"):
             store.write(lambda tx, late=late: late(tx, first.id, "one"))  # type: ignore[misc]
 
@@ -97,9 +99,9 @@ def test_later_stage_begins_when_the_earlier_one_is_done(store: Store) -> None:
     assert first is not None
     assert second is not None
     assert (first.stage, second.stage, claim(store, "three")) == (0, 0, None)
-    store.write(lambda tx: worker.finish_job(tx, first.id, "one", ""))
+    store.write(lambda tx: jobs.finish_job(tx, first.id, "one", ""))
     assert claim(store, "three") is None
-    store.write(lambda tx: worker.finish_job(tx, second.id, "two", ""))
+    store.write(lambda tx: jobs.finish_job(tx, second.id, "two", ""))
     last = claim(store, "three")
     assert last is not None
     assert last.stage == 1
@@ -107,34 +109,34 @@ def test_later_stage_begins_when_the_earlier_one_is_done(store: Store) -> None:
 
 def test_piece_that_fails_waits_longer_each_time_and_fails_in_the_end(store: Store, clock: FakeClock) -> None:
     add(store, 0, 1)
-    for tries in range(1, worker.MAX_TRIES + 1):
+    for tries in range(1, jobs.MAX_TRIES + 1):
         job = claim(store, "one")
         assert job is not None
         assert job.tries == tries
-        store.write(lambda tx, job=job: worker.fail_job(tx, job.id, "one", "no disk", job.tries))  # type: ignore[misc]
+        store.write(lambda tx, job=job: jobs.fail_job(tx, job.id, "one", "no disk", job.tries))  # type: ignore[misc]
         assert claim(store, "one") is None
         clock.advance(seconds=2**tries)
-    listed = store.read(lambda tx: list(worker.list_jobs(tx, 0, 10)))
+    listed = store.read(lambda tx: list(jobs.list_jobs(tx, 0, 10)))
     assert [(job.state, job.note) for job in listed] == [("failed", "no disk"), ("waiting", "")]
-    assert store.read(worker.count_unfinished) == 0
-    assert store.write(worker.requeue_failed) == 1
+    assert store.read(jobs.count_unfinished) == 0
+    assert store.write(jobs.requeue_failed) == 1
     assert claim(store, "one") is not None
 
 
 def test_reembedding_in_pieces_gives_every_memory_a_vector_of_the_new_model(
     config: MemoryConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worker, "_PAGE", 10)
+    monkeypatch.setattr(jobs, "_PAGE", 10)
     fill(config, 35)
     new = HashEmbedder(32)
     with MemoryManager(config, embedder=new) as manager:
-        assert worker.order(manager, "reembed")[1] == 5
+        assert jobs.order(manager, "reembed")[1] == 5
         manager_store = manager._components.open().store
-        assert worker.work_off(config, embedder=new) == 5
+        assert jobs.work_off(config, embedder=new) == 5
         counted = select(func.count(), func.min(func.length(vectors.c.data))).select_from(vectors)
         assert manager_store.read(lambda tx: tuple(tx.execute(counted).one()), tenant=ANY) == (35, 4 * 32)
         assert manager.recall("boat number 7", user="ada")[0].content == "The boat number 7 is blue"
-        states = {job.state for job in worker.find_jobs(manager)}
+        states = {job.state for job in jobs.find_jobs(manager)}
     assert states == {"done"}
 
 
@@ -143,16 +145,16 @@ def test_upkeep_has_a_piece_for_each_tenant(config: MemoryConfig) -> None:
     with MemoryManager(config, embedder=embedder) as manager:
         manager.add_memory("The boat is blue", user="ada")
         manager.for_tenant("other").add_memory("The goat is white", user="bob")
-        assert worker.order(manager, "upkeep")[1] == 2
-        assert worker.work_off(config, embedder=embedder) == 2
-        notes = [job.note for job in worker.find_jobs(manager)]
+        assert jobs.order(manager, "upkeep")[1] == 2
+        assert jobs.work_off(config, embedder=embedder) == 2
+        notes = [job.note for job in jobs.find_jobs(manager)]
     assert notes == ["1 memory examined, 0 changes"] * 2
 
 
 def test_import_of_a_file_that_is_gone_is_kept_as_a_failure(
     config: MemoryConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worker, "MAX_TRIES", 1)
+    monkeypatch.setattr(jobs, "MAX_TRIES", 1)
     fill(config, 3)
     with MemoryManager(config, embedder=HashEmbedder(16)) as manager:
         manager.export_jsonl(tmp_path / "export.jsonl")
@@ -160,14 +162,14 @@ def test_import_of_a_file_that_is_gone_is_kept_as_a_failure(
     with MemoryManager(there, embedder=HashEmbedder(16)) as manager:
         files = [str(tmp_path / "export.jsonl")]
         with pytest.raises(NotFound, match="no file"):
-            worker.order(manager, "import", [*files, "missing.jsonl"])
-        worker.order(manager, "import", files)
-        assert worker.work_off(there, embedder=HashEmbedder(16)) == 1
+            jobs.order(manager, "import", [*files, "missing.jsonl"])
+        jobs.order(manager, "import", files)
+        assert jobs.work_off(there, embedder=HashEmbedder(16)) == 1
         assert len(manager.list_memories(user="ada")) == 3
-        worker.order(manager, "import", files)
+        jobs.order(manager, "import", files)
         (tmp_path / "export.jsonl").unlink()
-        assert worker.work_off(there, embedder=HashEmbedder(16)) == 0
-        latest = worker.find_jobs(manager)[0]
+        assert jobs.work_off(there, embedder=HashEmbedder(16)) == 0
+        latest = jobs.find_jobs(manager)[0]
     assert latest.state == "failed"
     assert "export.jsonl" in latest.note
 
@@ -178,13 +180,13 @@ def test_unknown_or_incomplete_order_is_refused_and_adds_nothing(
 ) -> None:
     with MemoryManager(config, embedder=HashEmbedder(16)) as manager:
         with pytest.raises(InvalidInput):
-            worker.order(manager, kind, files)
-        assert worker.find_jobs(manager) == []
+            jobs.order(manager, kind, files)
+        assert jobs.find_jobs(manager) == []
 
 
 _WORKER = """
 import sys, time
-from memoranda.jobs import worker
+from memoranda import jobs
 from memoranda.settings import MemoryConfig
 from memoranda.testing.fakes import HashEmbedder
 
@@ -194,17 +196,17 @@ class SlowEmbedder(HashEmbedder):
         time.sleep(0.3)
         return super().embed(texts, kind=kind)
 
-worker.LEASE_SECONDS = 2
+jobs.LEASE_SECONDS = 2
 config = MemoryConfig(db_url=sys.argv[1], audit_key="a key for the tests of jobs")
-print("done", worker.work_off(config, embedder=SlowEmbedder(32)), flush=True)
+print("done", jobs.work_off(config, embedder=SlowEmbedder(32)), flush=True)
 """
 
 
 def test_killed_worker_loses_only_its_claim(config: MemoryConfig, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker, "_PAGE", 5)
+    monkeypatch.setattr(jobs, "_PAGE", 5)
     fill(config, 40)
     with MemoryManager(config, embedder=HashEmbedder(32)) as manager:
-        worker.order(manager, "reembed")
+        jobs.order(manager, "reembed")
         with ExitStack() as stack:
             command = [sys.executable, "-c", _WORKER, config.db_url]
             workers = [
@@ -215,16 +217,65 @@ def test_killed_worker_loses_only_its_claim(config: MemoryConfig, monkeypatch: p
             workers[0].kill()
             output, _ = workers[1].communicate(timeout=120)
         assert "done" in output
-        found = worker.find_jobs(manager)
+        found = jobs.find_jobs(manager)
         assert {job.state for job in found} == {"done"}
         assert any(job.tries == 2 for job in found)
         assert manager.recall("boat number 7", user="ada")[0].content == "The boat number 7 is blue"
 
 
+def die_or_work(config: MemoryConfig) -> int:
+    """Claim a piece and die, in the first process that comes here; work off the queue in the others."""
+    jobs.LEASE_SECONDS = 2  # type: ignore[misc]
+    file = Path(config.db_url.removeprefix("sqlite:///"))
+    try:
+        file.with_name("first").touch(exist_ok=False)
+    except FileExistsError:
+        return jobs.work_off(config)
+    store = open_store(file)
+    assert claim(store, "the first") is not None
+    die(config)
+    return 0
+
+
+def die(_: MemoryConfig) -> int:
+    os.kill(os.getpid(), signal.SIGKILL)
+    return 0
+
+
+def test_pieces_of_a_killed_process_are_done_by_the_others(config: MemoryConfig) -> None:
+    config = replace(config, embedding_model="fast")
+    with MemoryManager(config) as manager:
+        for tenant in ("one", "two", "three"):
+            with manager.for_tenant(tenant) as own:
+                own.add_memory("The boat is blue", user="ada")
+        jobs.order(manager, "upkeep")
+    assert jobs.run_local(config, 2, die_or_work) == 3
+    with MemoryManager(config) as manager:
+        assert sorted((job.state, job.tries) for job in jobs.find_jobs(manager)) == [
+            ("done", 1),
+            ("done", 1),
+            ("done", 2),
+        ]
+
+
+def test_that_every_process_was_killed_is_an_error(config: MemoryConfig) -> None:
+    with pytest.raises(Unavailable, match="exit code -9"):
+        jobs.run_local(config, 2, die)
+
+
+def test_error_of_a_process_is_raised_here(config: MemoryConfig) -> None:
+    with pytest.raises(Unavailable, match="Ray cluster"):
+        jobs.run_local(config, 2, find_no_cluster)
+
+
+def find_no_cluster(_: MemoryConfig) -> int:
+    raise Unavailable("there is no Ray cluster", retry_after=1.0)
+
+
 def test_ray_that_is_not_installed_is_named(config: MemoryConfig, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(MissingExtra, match="ray"):
-        worker.run_on_ray(config, "local", 1)
+        jobs.run_on_ray(config, "local", 1)
 
 
 def test_index_job_builds_and_saves_the_graph_of_a_large_user(
@@ -232,11 +283,11 @@ def test_index_job_builds_and_saves_the_graph_of_a_large_user(
 ) -> None:
     fill(config, 40)
     with MemoryManager(config, embedder=HashEmbedder(16)) as manager:
-        assert worker.order(manager, "index")[1] == 0  # nobody has so many memories
+        assert jobs.order(manager, "index")[1] == 0  # nobody has so many memories
         monkeypatch.setattr(Partitions, "prepared_from", lambda *_: 40)
-        assert worker.order(manager, "index")[1] == 1
-        assert worker.work_off(config, embedder=HashEmbedder(16)) == 1
-        assert [job.note for job in worker.find_jobs(manager)] == ["40 memories indexed"]
+        assert jobs.order(manager, "index")[1] == 1
+        assert jobs.work_off(config, embedder=HashEmbedder(16)) == 1
+        assert [job.note for job in jobs.find_jobs(manager)] == ["40 memories indexed"]
 
 
 def test_index_job_without_vectors_is_refused(config: MemoryConfig) -> None:
@@ -244,4 +295,4 @@ def test_index_job_without_vectors_is_refused(config: MemoryConfig) -> None:
         MemoryManager(replace(config, enable_vector_search=False)) as manager,
         pytest.raises(InvalidInput, match="nothing to index"),
     ):
-        worker.order(manager, "index")
+        jobs.order(manager, "index")

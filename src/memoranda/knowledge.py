@@ -6,6 +6,7 @@ import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -16,7 +17,9 @@ from memoranda.results.workflows import Document, Knowledge, KnowledgeReport, Kn
 from memoranda.storage.changes import Change, Edit, NewMemory, Remove
 from memoranda.storage.read import matching_ids, walk
 from memoranda.storage.write import MemoryWrite, apply_changes, retry_on_conflict
+from memoranda.text.cache import clear_text_caches
 from memoranda.text.checks import clean_text, storable_text
+from memoranda.text.sentences import sentence_spans
 from memoranda.text.terms import content_hash, lexical_keys
 from memoranda.types import JSON, Clock, Filter, Memory, MemoryType, Progress, Recall, Scope
 from memoranda.validation import SHARED_USER, check_name, copy_metadata
@@ -46,7 +49,10 @@ class SharedKnowledge:
         if repeated := sorted({source for source in sources if sources.count(source) > 1}):
             raise InvalidInput(f"several documents have the source {repeated[0]!r}: give each its own")
         with self._lock:  # another process may still replace the same source at the same time
-            return retry_on_conflict(lambda: self._replace(documents, progress))
+            try:
+                return retry_on_conflict(lambda: self._replace(documents, progress))
+            finally:
+                clear_text_caches()
 
     def _replace(self, documents: Sequence[Document], progress: Progress | None) -> list[KnowledgeReport]:
         plans = [self._plan(document) for document in documents]
@@ -227,7 +233,6 @@ _MAX_CHARS: Final = 1000
 _HEADING: Final = re.compile(r"^ {0,3}(#{1,6})[ \t]")
 _UNDERLINE: Final = re.compile(r"^ {0,3}(=+|-{2,})[ \t]*$")
 _FENCE: Final = re.compile(r"^ {0,3}(`{3,}|~{3,})")
-_SENTENCE_END: Final = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+|(?<=[。！？])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,10 +375,7 @@ def _split_units(block: str, max_chars: int) -> Iterator[str]:
 
 
 def _split_sentences(line: str) -> Iterator[str]:
-    start = 0
-    for end in _SENTENCE_END.finditer(line):
-        if end.end() > start:
-            yield line[start : end.end()]
-        start = end.end()
-    if start < len(line):
-        yield line[start:]
+    """Yield the sentences of a line, each with the white space after it."""
+    starts = [start for start, _ in sentence_spans(line)][1:]
+    for start, end in pairwise((0, *starts, len(line))):
+        yield line[start:end]
