@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from sqlalchemy import func, select
 
-from memoranda import InvalidType, MemorandaError, MemoryManager
+from memoranda import InvalidInput, InvalidType, MemorandaError, MemoryManager
 from memoranda.storage.schema import associations, changes, executions, memories, messages
 from memoranda.testing.fakes import HashEmbedder
 
@@ -148,3 +148,18 @@ def test_switch_that_is_no_bool_is_refused(manager: MemoryManager, tmp_path: Pat
         for wrong in ("no", 1, None, np.zeros(3)):
             with pytest.raises(InvalidType, match=f"{name} must be True or False"):
                 call(**given | {name: wrong})
+
+
+class _NumberedPath:
+    def __fspath__(self) -> int:
+        return 5
+
+
+def test_path_that_names_no_text_and_endless_sequences_are_refused(manager: MemoryManager) -> None:
+    for call in (manager.backup, manager.export_jsonl, manager.import_jsonl):
+        with pytest.raises(InvalidInput, match="must be a path"):
+            call(_NumberedPath())  # type: ignore[operator]
+    with pytest.raises(InvalidInput, match="make several calls"):
+        manager.remember(range(10**12))  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="a list of 1 to"):
+        manager.search_items(query=range(10**12))

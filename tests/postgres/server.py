@@ -17,8 +17,9 @@ from pathlib import Path
 import psycopg
 from psycopg import sql
 
-from memoranda.storage.postgres.schema import STORE_ID, TERMS, VERSION_TABLE
+from memoranda.storage.postgres.schema import STORE_ID, TERMS
 from memoranda.storage.postgres.store import migrate
+from memoranda.storage.postgres.tables import VERSION_TABLE
 from tests.ports import free_port
 
 SERVICE = "memoranda_service"

@@ -154,17 +154,14 @@ def test_target_of_an_interrupted_copy_is_opened_by_nobody_until_it_is_complete(
         assert manager.check().problems == ()
 
 
-def test_process_that_was_open_before_writes_nothing_while_others_copy(tmp_path: Path, url: str) -> None:
-    first, owner_url = f"sqlite:///{tmp_path}/a.db", url.replace(f"{SERVICE}@", f"{OWNER}@")
-    with open_manager(first) as manager:
-        fill(manager)
-    with open_manager(url) as before:
+def test_process_that_was_open_before_writes_nothing_while_others_copy(urls: tuple[str, str]) -> None:
+    with open_manager(urls[1].replace(f"{OWNER}@", f"{SERVICE}@")) as before:
         assert before.list_memories(user=ANY) == []
         with pytest.raises(KeyboardInterrupt):
-            copy(first, owner_url, interrupt)
+            copy(*urls, interrupt)
         with pytest.raises(Unavailable, match="memoranda copy"):
             before.add_memory("lost")
-        copy(first, owner_url)
+        copy(*urls)
         before.add_memory("kept")
         assert [memory.content for memory in before.list_memories()] == ["kept"]
 

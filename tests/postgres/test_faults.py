@@ -24,13 +24,13 @@ from memoranda.maintenance import forget
 from memoranda.maintenance.erasure import find_rows
 from memoranda.manager.manager import MemoryManager
 from memoranda.settings import MemoryConfig
-from memoranda.storage import open_store
-from memoranda.storage.base import OwnedWork, PartitionKey, Store, Transaction
+from memoranda.storage import group_commit, open_store
+from memoranda.storage.base import OwnedWork, PartitionKey, ReadTransaction, Store, Transaction
 from memoranda.storage.meta import get_meta, set_meta
 from memoranda.storage.postgres import connections
 from memoranda.storage.postgres import store as postgres
-from memoranda.storage.postgres.schema import VERSION_TABLE
 from memoranda.storage.postgres.store import migrate
+from memoranda.storage.postgres.tables import VERSION_TABLE
 from memoranda.storage.read import find_memories
 from memoranda.storage.schema import memories
 from memoranda.storage.write import MemoryWrite
@@ -111,6 +111,27 @@ def test_read_is_repeated_on_another_connection_when_one_is_lost(server: Postgre
     assert contents(store) == ["kept"]
     server.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'memoranda_service'")
     assert store.write(write_note("more"))[0].status == "stored"
+
+
+def test_lost_connection_is_logged_by_nobody_but_who_gets_its_error(
+    store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    store.write(write_note("kept"))
+    end = text("SELECT pg_terminate_backend(pg_backend_pid())")
+    ended = []
+
+    def end_once(tx: ReadTransaction) -> int:
+        if not ended:
+            ended.append(True)
+            tx.execute(end)
+        return len(find_memories(tx, ADA, EVERYTHING, 10))
+
+    assert store.read(end_once, tenant="default") == 1
+    ended.clear()
+    assert store.write(OwnedWork(end_once, ("default", "ada")), tenant="default") == 1
+    with pytest.raises(Unavailable):
+        store.read(lambda tx: tx.execute(end), tenant="default")
+    assert caplog.records == []
 
 
 def test_what_was_acknowledged_is_there_after_the_server_was_killed() -> None:
@@ -264,6 +285,47 @@ def test_writers_of_two_users_do_not_wait_for_each_other(url: str) -> None:
         holding.result()
     slow.close()
     fast.close()
+
+
+def lock_owner(connection: psycopg.Connection[Any], user: str) -> None:
+    connection.execute('SELECT 1 FROM owners WHERE "user" = %s FOR UPDATE', (user,))
+
+
+def test_writers_of_one_process_do_not_wait_for_the_lock_of_another_user(
+    server: PostgresServer, store: Store, url: str
+) -> None:
+    users = [Scope(user=f"user {number}") for number in range(20)]
+    for scope in (ADA, *users):
+        store.write(write_note("first", scope))
+    with psycopg.connect(server.url(url.rpartition("/")[2], "postgres")) as other, ThreadPoolExecutor(40) as pool:
+        lock_owner(other, "ada")
+        waiting = [pool.submit(store.write, write_note(f"late {number}")) for number in range(8)]
+        began = time.monotonic()
+        for number in range(10):
+            list(pool.map(lambda scope, number=number: store.write(write_note(f"n {number}", scope)), users))  # type: ignore[misc]
+        took = time.monotonic() - began
+        assert not any(each.done() for each in waiting)
+        other.rollback()
+        assert all(each.result()[0].status == "stored" for each in waiting)
+    assert took < 20, "the writers of other users waited for the lock"
+    assert sorted(contents(store)) == ["first", *(f"late {number}" for number in range(8))]
+    assert all(len(contents(store, scope)) == 11 for scope in users)
+    assert store.check() == []
+
+
+def test_lock_that_is_held_for_too_long_is_unavailable_and_names_the_user(
+    server: PostgresServer, store: Store, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "_LOCK_SECONDS", 0.2)
+    monkeypatch.setattr(group_commit, "_MAX_WAIT", 0.5)
+    store.write(write_note("first"))
+    with psycopg.connect(server.url(url.rpartition("/")[2], "postgres")) as other, ThreadPoolExecutor(2) as pool:
+        lock_owner(other, "ada")
+        errors = [pool.submit(store.write, write_note("late")).exception() for _ in range(2)]
+    for error in errors:
+        assert isinstance(error, Unavailable)
+        assert "the row of user 'ada' of tenant 'default'" in str(error)
+    assert contents(store) == ["first"]
 
 
 def test_exhausted_pool_is_unavailable(url: str, monkeypatch: pytest.MonkeyPatch) -> None:

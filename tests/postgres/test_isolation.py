@@ -15,7 +15,8 @@ from memoranda.server.config import ServerConfig
 from memoranda.server.services import Services
 from memoranda.settings import MemoryConfig
 from memoranda.storage import open_store
-from memoranda.storage.postgres.schema import VERSION_TABLE
+from memoranda.storage.postgres.store import migrate
+from memoranda.storage.postgres.tables import VERSION_TABLE
 from memoranda.storage.read import partition_keys
 from memoranda.testing.fakes import HashEmbedder
 from memoranda.types import ANY
@@ -147,3 +148,26 @@ def test_role_that_row_level_security_does_not_bind_is_reported_and_serves_nobod
             asyncio.run(services.open())
     with MemoryManager(MemoryConfig(db_url=url, audit_key="x" * 20), embedder=HashEmbedder(8)) as manager:
         assert manager.health().problems == ()
+
+
+def test_tables_of_other_programs_in_the_schema_are_left_alone(server: PostgresServer) -> None:
+    """Neither are rights granted on them, nor do they keep anybody from granting rights on ours."""
+    server.execute(f"CREATE DATABASE shared OWNER {OWNER}")
+    server.execute("CREATE TABLE alien (tenant text, salary integer)", "shared")
+    with psycopg.connect(server.url("shared", OWNER)) as owner:
+        owner.execute("CREATE TABLE payroll (id serial, tenant text, salary integer)")
+        owner.execute("INSERT INTO payroll (tenant, salary) VALUES ('one', 1)")
+    for _ in range(2):  # when the tables are created, and when they are up to date
+        migrate(server.url("shared", OWNER), service_role=SERVICE)
+    with psycopg.connect(server.url("shared", OWNER)) as owner:
+        rights = "SELECT bool_or(has_table_privilege(%s, of, %s)) FROM unnest(%s::text[]) AS of"
+        for right in ("SELECT", "INSERT", "UPDATE", "DELETE", "MAINTAIN"):
+            assert owner.execute(rights, (SERVICE, right, ["payroll", "alien"])).fetchone() == (False,)
+        sequences = "SELECT has_sequence_privilege(%s, 'payroll_id_seq', 'USAGE')"
+        assert owner.execute(sequences, (SERVICE,)).fetchone() == (False,)
+        assert owner.execute("SELECT count(*) FROM payroll").fetchone() == (1,)  # without a policy of ours
+    with psycopg.connect(server.url("shared", SERVICE)) as service:
+        assert service.execute("SELECT count(*) FROM counters").fetchone() == (0,)
+        assert service.execute(f"SELECT count(*) FROM {VERSION_TABLE}").fetchone() == (1,)
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            service.execute(f"DELETE FROM {VERSION_TABLE}")

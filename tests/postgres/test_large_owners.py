@@ -11,8 +11,8 @@ import pytest
 
 from memoranda.index.partition import NEVER_LOADED, Partition
 from memoranda.index.partitions import Partitions
-from memoranda.index.stored import StoredPartition
-from memoranda.jobs.worker import find_jobs, order, work_off
+from memoranda.index.stored_partition import StoredPartition
+from memoranda.jobs import find_jobs, order, work_off
 from memoranda.manager.manager import MemoryManager
 from memoranda.settings import MemoryConfig
 from memoranda.storage import open_store

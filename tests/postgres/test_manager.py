@@ -34,7 +34,7 @@ _MODULES = [
     "unit.maintenance.test_forget",
     "unit.maintenance.test_health",
     "unit.sessions.test_context",
-    "unit.knowledge.test_knowledge",
+    "unit.test_knowledge",
     "unit.executions.test_executions",
     "unit.conversation.test_conversations",
     "unit.transfer.test_importing",

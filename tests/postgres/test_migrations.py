@@ -18,12 +18,13 @@ from memoranda.manager.manager import MemoryManager
 from memoranda.settings import MemoryConfig
 from memoranda.storage import open_store
 from memoranda.storage.postgres import schema
-from memoranda.storage.postgres.schema import USABLE_FROM, VERSION, VERSION_TABLE
+from memoranda.storage.postgres.schema import USABLE_FROM, VERSION
 from memoranda.storage.postgres.store import migrate
+from memoranda.storage.postgres.tables import VERSION_TABLE
 from memoranda.testing.fakes import HashEmbedder
 from tests.postgres.server import OWNER, SERVICE, PostgresServer
 
-_ADDS = re.compile(r"\s*(CREATE |ALTER TABLE \w+ ADD COLUMN (?!.*NOT NULL))")
+_ADDS = re.compile(r"\s*(CREATE |ALTER TABLE \w+ ADD COLUMN (?!.*NOT NULL)|.*ALTER COLUMN \w+ SET STATISTICS 0)")
 
 
 @pytest.fixture
@@ -46,6 +47,9 @@ def make_older(server: PostgresServer, database: str) -> None:
     server.execute("DROP FUNCTION memoranda_unsearch CASCADE", database)
     server.execute("ALTER TABLE vectors DROP COLUMN sentences", database)
     server.execute("ALTER TABLE associations DROP COLUMN metadata", database)
+    for table in ("memories", "messages", "revisions"):
+        server.execute(f"ALTER TABLE {table} DROP COLUMN row_hash CASCADE", database)
+    server.execute("DROP FUNCTION memoranda_row_hash, memoranda_memory_edited CASCADE", database)
     server.execute(f"ALTER TABLE {VERSION_TABLE} DROP COLUMN usable_from", database)
     server.execute(f"UPDATE {VERSION_TABLE} SET version = '0004'", database)
 
@@ -90,6 +94,22 @@ def test_server_works_on_newer_tables_that_only_add(server: PostgresServer, data
     use(server.url(database))
     with pytest.raises(Incompatible, match="upgrade memoranda"):
         migrate(server.url(database, OWNER))
+
+
+def test_rows_of_servers_that_write_no_hashes_are_read_and_rows_of_another_owner_are_not(
+    server: PostgresServer, database: str
+) -> None:
+    config = MemoryConfig(db_url=server.url(database), audit_key="x" * 20)
+    with MemoryManager(config, embedder=HashEmbedder(8)) as manager:
+        tea, milk = (manager.add_memory(f"I drink {what}", user="ada").id for what in ("tea", "milk"))
+        manager.update(tea, "I drink green tea", user="ada")
+        server.execute("UPDATE memories SET content = 'I drink black tea', version = 3 WHERE version = 2", database)
+        server.execute("UPDATE revisions SET row_hash = NULL", database)
+        assert [each.content for each in manager.list_memories(user="ada")] == ["I drink black tea", "I drink milk"]
+        assert [each.content for each in manager.history(tea, user="ada").versions] == ["I drink tea"]
+        server.execute(f"UPDATE memories SET \"user\" = 'bob' WHERE id = {milk}", database)
+        with pytest.raises(Incompatible, match="its owner"):
+            manager.list_memories(user="bob")
 
 
 @pytest.mark.parametrize("usable_from", ["'9999'", "NULL"])

@@ -13,10 +13,12 @@ from sqlalchemy.engine import base, default
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.pool import base as proxies
 
+from memoranda import Conflict
 from memoranda.storage import open_store
-from memoranda.storage.base import PartitionKey, Store
-from memoranda.storage.meta import get_meta
+from memoranda.storage.base import OwnedWork, PartitionKey, Store, Transaction
+from memoranda.storage.meta import get_meta, set_meta
 from memoranda.storage.postgres import connections, pool
+from memoranda.storage.postgres.connections import driver_of
 from memoranda.storage.postgres.pool import LimitedPool, ServerConnection
 from memoranda.storage.postgres.store import PostgresStore
 from tests.postgres.pgbouncer import run_pgbouncer
@@ -149,3 +151,24 @@ def test_prepared_reads_are_named_once_for_each_statement(server: PostgresServer
         assert connection.execute("SELECT count(*) FROM pg_prepared_statements").fetchone() == (2,)
         with pytest.raises(psycopg.errors.UndefinedTable):
             connection.fetch_all([("SELECT 1", []), ("SELECT * FROM nothing", [])])
+
+
+def test_undone_write_leaves_reads_and_writes_prepared(url: str) -> None:
+    store = PostgresStore(f"{url}?pool_size=1")
+    write = OwnedWork(lambda tx: set_meta(tx, "name", "value"))
+
+    def refuse(tx: Transaction) -> None:
+        write(tx)
+        raise Conflict("not this time")
+
+    for _ in range(2):
+        store.write(write, tenant="default")
+        assert store.get_meta("name") == "value"
+        with pytest.raises(Conflict, match="not this time"):
+            store.write(OwnedWork(refuse), tenant="default")
+        assert store.get_meta("name") == "value"
+    with store._connections.outside_transactions() as connection:
+        driver_of(connection).execute("DROP TABLE IF EXISTS nothing")
+    assert store.get_meta("name") == "value"
+    assert prepared(store) == [True]
+    store.close()

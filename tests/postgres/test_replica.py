@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -9,7 +10,9 @@ from contextlib import closing, contextmanager
 import psycopg
 import pytest
 from sqlalchemy import text
+from typer.testing import CliRunner
 
+from memoranda.cli.app import app
 from memoranda.errors import Incompatible, InvalidInput
 from memoranda.manager.manager import MemoryManager
 from memoranda.settings import MemoryConfig
@@ -147,7 +150,34 @@ def test_process_starts_while_its_standby_is_away(
             manager.add_memory("The boat is blue", user="ada")
             assert isinstance(store, replica.ReplicatedStore)
             assert len(manager.list_memories(user="ada")) == 1
+            [problem] = manager.health().problems
+            assert f"the replica postgresql://127.0.0.1:{standby.port}/" in problem
         finally:
             standby.start(log="standby.log")
         assert len(manager.list_memories(user="ada")) == 1
+        assert manager.health().problems == ()
         assert store._standby is not None
+
+
+def test_replica_that_is_behind_for_long_is_a_problem_of_health(
+    manager: MemoryManager, standby: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replica, "_AWAY_SECONDS", 0.0)
+    with paused(standby):
+        manager.add_memory("The boat is blue", user="ada")
+        assert manager.health().problems == ()
+        monkeypatch.setattr(replica, "_BEHIND_SECONDS", 0.0)
+        [problem] = manager.health().problems
+        assert "has been behind" in problem
+    monkeypatch.setattr(replica, "_WAIT_SECONDS", 60.0)
+    assert manager.health().problems == ()
+
+
+def test_doctor_reports_a_replica_that_is_not_there(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMORY_AUDIT_KEY", AUDIT_KEY)
+    monkeypatch.setenv("MEMORY_READ_URL", "postgresql://nobody@127.0.0.1:9/memories")
+    monkeypatch.setenv("MEMORY_DB_URL", url)
+    done = CliRunner().invoke(app, ["doctor", "--json"])
+    assert done.exit_code != 0
+    [problem] = [each for each in json.loads(done.stdout) if each["state"] == "problem"]
+    assert "127.0.0.1:9/memories is not used" in problem["detail"]

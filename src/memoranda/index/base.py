@@ -17,7 +17,7 @@ class VectorIndex(Protocol):
     def __len__(self) -> int: ...
 
     def add(self, ids: IntArray, vectors: FloatArray) -> None:
-        """Add vectors, atomic_replace those of known ids."""
+        """Add vectors, and replace those of known ids."""
         ...
 
     def remove(self, ids: IntArray) -> int:
@@ -65,7 +65,9 @@ class VectorEngine(Protocol):
         """Remove all vectors of a store."""
         ...
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Release what it holds."""
+        ...
 
 
 class TextIndex(Protocol):

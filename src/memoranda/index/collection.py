@@ -67,7 +67,7 @@ class CollectionIndex:
         return 160 * len(self._checksums)
 
     def add(self, ids: IntArray, vectors: FloatArray) -> None:
-        """Add vectors, atomic_replace those of known ids; of a repeated id the last vector counts."""
+        """Add vectors, and replace those of known ids; of a repeated id the last vector counts."""
         numbers, rows = deduplicate_vectors(ids, vectors, self._dimension)
         checksums = [_checksum(row) for row in rows]
         changed = [n for n, id in enumerate(numbers.tolist()) if self._checksums.get(id) != checksums[n]]

@@ -186,7 +186,7 @@ class FAISSIndex:
         return self._rows.nbytes + (0 if self._candidates is None else self._candidates.nbytes)
 
     def add(self, ids: IntArray, vectors: FloatArray) -> None:
-        """Add vectors, atomic_replace those of known ids; of a repeated id the last vector counts."""
+        """Add vectors, and replace those of known ids; of a repeated id the last vector counts."""
         self._mark_outdated(self._rows.put(*deduplicate_vectors(ids, vectors, self._dimension)))
         self._maintain()
 

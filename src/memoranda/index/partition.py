@@ -207,6 +207,7 @@ class Partition:
         now: float,
         as_of: float | None = None,
         known_at: float | None = None,
+        was: tuple[float, float] | None = None,
     ) -> IntArray | None:
         """Return the ids that may be seen, ascending; None when all may be seen.
 
@@ -219,6 +220,7 @@ class Partition:
             now: The time of the question, in seconds.
             as_of: The time that the question asks about, in seconds; None for `now`.
             known_at: The time up to which the store counts, in seconds; None for `now`.
+            was: A time from which what has ended since is seen too, if it was true in it; None for none.
         """
         if agent is None and session is None and as_of is None and known_at is None and now < self._find_first_end():
             return None
@@ -229,6 +231,9 @@ class Partition:
             allowed &= columns["session"] == self._sessions.get(session, _UNKNOWN)
         moment = min(now, known_at) if known_at is not None else now
         ended = columns["valid_to"] <= (moment if as_of is None else as_of)
+        if was is not None:  # what was taken back was never true
+            lasted = columns["valid_to"] > columns["true_from"]
+            ended &= ~(lasted & (columns["valid_to"] > was[0]) & (columns["true_from"] < was[1]))
         if known_at is not None:
             allowed &= columns["recorded_at"] <= known_at
             ended &= (columns["ended_at"] <= known_at) | np.isinf(columns["ended_at"])
@@ -337,9 +342,10 @@ def dialogue_shares(sessions: IntArray, speakers: IntArray, machines: Sequence[i
         machines: The codes of speakers that are no people.
     """
     shares = np.zeros(len(sessions), dtype=np.float32)
-    if len(sessions) < 2:
+    named = speakers != UNNAMED
+    if len(sessions) < 2 or not named.any():
         return shares
-    person = (speakers != UNNAMED) & ~np.isin(speakers, machines)
+    person = named & ~np.isin(speakers, machines)
     together = (sessions[1:] == sessions[:-1]) & (sessions[1:] != UNNAMED)
     changes = together & person[1:] & person[:-1] & (speakers[1:] != speakers[:-1])
     starts = np.flatnonzero(np.concatenate([[True], ~together]))

@@ -17,7 +17,7 @@ from memoranda.files import ChecksummedFile, open_checksummed_file, write_checks
 from memoranda.index.base import PartitionVectors, VectorEngine
 from memoranda.index.faiss import GRAPH_FROM, FAISSIndex, load_torch
 from memoranda.index.partition import NEVER_LOADED, Partition
-from memoranda.index.stored import StoredPartition
+from memoranda.index.stored_partition import StoredPartition
 from memoranda.index.vectors import Snapshot, load_faiss
 from memoranda.security.encryption import EncryptionKey
 from memoranda.storage.base import IndexSource, OwnerSearch, PartitionKey, PartitionState, SearchStore
@@ -336,7 +336,7 @@ class Partitions:
         rows = self._source.rows(partition.key, None, partition.loaded_generation)
         while chunk := list(islice(rows, _LOAD_BATCH)):
             partition.upsert(chunk)
-        if not isinstance(partition, StoredPartition):
+        if index is not None or self._engine is not None:  # what was kept may have vectors of rows that are gone
             partition.remove_orphan_vectors()
 
     def _apply_changes(self, partition: Partition) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from math import isfinite, sqrt
 from typing import Any, TypeVar
@@ -23,6 +24,7 @@ _ONE_ID = np.zeros(1, dtype=np.int64)
 _UNIT_ERROR = 1e-3
 
 
+@cache
 def load_faiss() -> Any:
     """Import FAISS on first use; its type hints cover only half of it, hence `Any`."""
     return import_module("faiss")

@@ -1,8 +1,8 @@
 """Encryption keys, and encrypted files: exports, index files and key files. The database itself is SQLCipher's.
 
-An encrypted file is a header and chunks. Each chunk is sealed with AES-256-GCM under a key of this file alone, with its
-position and whether it is the last as the nonce, and the header as additional data. So no chunk can be changed, moved,
-left out or taken from another file without an error, and any chunk can be read alone.
+An encrypted file is a header and chunks. Each chunk is encrypted with AES-256-GCM under a key of this file alone, with
+its position and whether it is the last as the nonce, and the header as additional data. So no chunk can be changed,
+moved, left out or taken from another file without an error, and any chunk can be read alone.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def seal(data: bytes, key: EncryptionKey) -> bytes:
 
 
 def unseal(data: bytes, key: EncryptionKey, name: str) -> bytes:
-    """Return what was sealed; an error names the file."""
+    """Return what was encrypted; an error names the file."""
     return EncryptedReader(io.BytesIO(data), key, name).readall()
 
 

@@ -283,25 +283,28 @@ def neutralise(text: str) -> str:
     The first character of a forged fence mark, of a chat template's token and of a prompt's heading is written as an
     HTML entity; invisible characters are written out. Nothing else changes.
     """
-    marked = _escape_forged_marks(text)
-    if ">" in marked or "]" in marked:
-        marked = TEMPLATE_TOKEN.sub(lambda match: _ENTITIES[match[0][0]] + match[0][1:], marked)
+    marked = _escape_marks(text)
     if "##" in marked:
         marked = _HEADING.sub(r"\1&#35;", marked)
     return show_invisible(marked)
 
 
-def _escape_forged_marks(text: str) -> str:
-    """Escape what looks like a mark of the fence: in other letters, spaced, or with invisible characters inside."""
+def _escape_marks(text: str) -> str:
+    """Escape what looks like a mark of the fence or a token: in other letters, spaced, or with invisible characters."""
     positions: Sequence[int] = range(len(text))
     folded = text
     if not text.isascii() or _UNSEEN.search(text):
         positions = [position for position, char in enumerate(text) if not _UNSEEN.match(char)]
         folded = "".join(fold_character(text[position]) for position in positions)
+    marks: dict[int, str] = {}
+    if _NAME_HINT.search(folded):
+        marks = {match.start(): "&lt;" for match in _FORGED.finditer(folded)}
+    if ">" in folded or "]" in folded:
+        marks |= {match.start(): _ENTITIES[match[0][0]] for match in TEMPLATE_TOKEN.finditer(folded)}
     kept: list[str] = []
     end = 0
-    for match in _FORGED.finditer(folded) if _NAME_HINT.search(folded) else ():
-        position = positions[match.start()]
-        kept += [text[end:position], "&lt;"]
+    for start in sorted(marks):
+        position = positions[start]
+        kept += [text[end:position], marks[start]]
         end = position + 1
     return "".join(kept) + text[end:]

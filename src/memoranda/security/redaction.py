@@ -12,6 +12,11 @@ from memoranda.errors import InvalidInput
 from memoranda.security.secret_patterns import (
     DESCRIPTION,
     KEY_CONTEXT,
+    NEAR_BREAK,
+    NEAR_NAME,
+    NEAR_NO_VALUE,
+    NEAR_SIGN_IN,
+    NEAR_VALUE,
     NO_KEY_CONTEXT,
     PLAIN_PASSWORD,
     SHAPE_HINT,
@@ -19,6 +24,7 @@ from memoranda.security.secret_patterns import (
     SPOKEN_HINTS,
     SPOKEN_PARTS,
     SPOKEN_WORDS,
+    SYMBOL,
     VENDOR_KEYS,
     WORDS_HINT,
 )
@@ -80,6 +86,8 @@ _ORDINARY: Final = re.compile(
 """Words that make a sentence; most of them are in no list of words for recovery phrases."""
 _PHRASE_LABELS: Final = frozenset(["seed", "wallet", "recovery", "mnemonic", "phrase"])
 _MOST_ORDINARY: Final = 2
+_NEAR: Final = 80
+"""How many characters may lie between a password and the word for it."""
 _RANDOM: Final = re.compile(r"(?<![\w+/.-])[A-Za-z0-9+/_~-]{16,512}={0,2}(?![\w/]|\.\w)")
 _KEY_CONTEXT: Final = re.compile(KEY_CONTEXT)
 _NO_KEY_CONTEXT: Final = re.compile(NO_KEY_CONTEXT)
@@ -199,8 +207,10 @@ def _find_spoken(text: str) -> list[Span]:
     if flags & _NAMES_SECRET and any(map(lowered.__contains__, WORDS_HINT)):
         found += [*map(_value_span, _spoken(SPOKEN_WORDS).matches(text)), *_find_plain_passwords(text)]
     # Most texts have no code.
-    if flags & _SAID_WITH_SECRET and _MAY_HOLD_CODE.search(lowered) and _is_said_with_secret(lowered):
-        found += map(_value_span, _spoken(SPOKEN).matches(text))
+    if _MAY_HOLD_CODE.search(lowered):
+        if flags & _SAID_WITH_SECRET and _is_said_with_secret(lowered):
+            found += map(_value_span, _spoken(SPOKEN).matches(text))
+        found += _find_near_names(text)
     return found
 
 
@@ -250,6 +260,21 @@ def redact_value(key: str, value: JSON) -> JSON:
         return redact_texts(default_redactor().json(value))
     (redacted,) = default_redactor().object({key: value}).values()
     return redact_texts(redacted)
+
+
+def redact_metadata(metadata: dict[str, JSON]) -> dict[str, JSON]:
+    """Return metadata without secrets, by names of fields and in texts. A value without a blank is an id."""
+    return {key: _redact_spaced(value) for key, value in default_redactor().object(metadata).items()}
+
+
+def _redact_spaced(value: JSON) -> JSON:
+    if isinstance(value, str):
+        return redact_secrets(value) if " " in value else value
+    if isinstance(value, list):
+        return [_redact_spaced(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _redact_spaced(item) for key, item in value.items()}
+    return value
 
 
 def redact_texts(value: JSON) -> JSON:
@@ -357,6 +382,25 @@ def _find_plain_passwords(text: str) -> list[Span]:
         for match in _spoken(PLAIN_PASSWORD).matches(text)
         if not any(map(_description().fullmatch, match["value"].split()))
     ]
+
+
+def _find_near_names(text: str) -> list[Span]:
+    """Return what looks like a password in a clause that names one, however the clause is worded."""
+    names = [match.end() for match in NEAR_NAME.finditer(text)]
+    places = [match.end() for match in NEAR_SIGN_IN.finditer(text)] if SYMBOL.search(text) else []
+    if not names and not places:
+        return []
+    found = []
+    for match in NEAR_VALUE.finditer(text):
+        start, end = match.start("value"), match.start("value") + len(match["value"].rstrip(".:!?"))
+        near = [*names, *places] if SYMBOL.search(text, start, end) else names
+        if any(_is_near(text, name, start) for name in near) and not NEAR_NO_VALUE.match(text[start:end]):
+            found.append((start, end))
+    return found
+
+
+def _is_near(text: str, name: int, value: int) -> bool:
+    return 0 <= value - name <= _NEAR and NEAR_BREAK.search(text[name:value]) is None
 
 
 @cache

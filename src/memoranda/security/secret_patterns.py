@@ -5,6 +5,7 @@ The text of a group named `keep` stays in front of the replacement. Every repeti
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 _FIELD: Final = (
@@ -29,6 +30,7 @@ VENDOR_KEYS: Final = (
     r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}|\bxapp-[A-Za-z0-9-]{10,}",  # Slack
     r"(?P<keep>\bhooks\.slack\.com/services/)[A-Za-z0-9/_-]{20,}|(?P<keep2>\bdiscord(?:app)?\.com/api/webhooks/)\d{10,}/[\w-]{20,}",
     r"\b(?:AKIA|ASIA|AROA|AIDA)[A-Z0-9]{16}\b",  # AWS
+    r"(?P<keep>\b(?:AKIA|ASIA)[A-Z0-9]{16}\b[^\w\n]{1,8}(?:\w{1,20}[:= ]{1,3})?)[A-Za-z0-9+/]{40}\b",
     r"\bLTAI[A-Za-z0-9]{12,24}\b|\bAKID[A-Za-z0-9]{13,40}\b",  # Alibaba, Tencent
     r"\bAIza[A-Za-z0-9_-]{30,}|\bGOCSPX-[A-Za-z0-9_-]{20,}|\b1//0[A-Za-z0-9_-]{30,}",  # Google
     r"\bya29\.[A-Za-z0-9_-]{20,}",
@@ -47,6 +49,7 @@ VENDOR_KEYS: Final = (
     r"\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*",  # JSON Web Token
     r"(?P<keep>\b(?:[Bb]earer|BEARER)\s{1,4})[A-Za-z0-9._~+/-]{8,}=*",
     # After "Authorization:" only; in a sentence, "Basic" is followed by words such as "understanding".
+    r"(?P<keep>\bBasic )[A-Za-z0-9+/]{12,512}={1,2}(?!\w)",
     r"(?P<keep>\b[Aa]uthorization[\"']?\s{0,4}[:=]\s{0,4}[\"']?(?:[Bb]asic|[Tt]oken|[Aa]pi[Kk]ey)\s{1,4})[A-Za-z0-9+/._-]{8,}=*",
     r"(?P<keep>\b[A-Za-z][A-Za-z0-9+.-]{1,30}://[^\s:/@\"'<>]{0,256}:)(?!(?i:pass ?word|passwd|pass|pwd|secret|change_?me|your[-_]?\w*|example|placeholder|x{3,}|\*{3,}|\$\{?\w+\}?|\{\w+\}|%\w+%|\[\w+\])@)[^\s/@\"'<>]{1,256}(?=@)",
     r"\b[5KL][1-9A-HJ-NP-Za-km-z]{50,51}\b|\b[xyz]prv[1-9A-HJ-NP-Za-km-z]{90,}|\bnsec1[02-9ac-hj-np-z]{50,}",  # wallets
@@ -84,7 +87,8 @@ _WORDS: Final = (
     r"(?:mdp|digicode|\w{1,15}(?:passwort|kennwort|wachtwoord)|code (?:de l['’]|du |de la |d['’])(?:immeuble|entrée|porte|portail|garage|alarme|coffre|bâtiment|résidence)|pass ?words?|(?:secret|security|magic|safe) (?:words?|phrases?|answers?)|code ?words?|pass ?codes?|pass ?phrases?|pass ?keys?|passwd|pwd|pw|pins?(?: codes?| numbers?)?|api[ -]?keys?|secret[ -]?keys?|access[ -]?keys?|"
     r"(?:access|auth|api|bearer|refresh|session|bot|personal access|security) ?tokens?|client secrets?|license keys?|"
     r"(?:security|door|gate|alarm|lock|safe|access|entry|unlock|vault|garage|keypad|intercom|building|voicemail|sim|screen|cvv|cvc|cvv2|otp|verification|"
-    r"one[- ]time|backup|recovery|confirmation|2fa|mfa|auth(?:entication)?|login) (?:codes?|pins?|combinations?|combos?|numbers?)|"
+    r"one[- ]time|backup|recovery|confirmation|2fa|mfa|auth(?:entication)?|login) (?:codes?|pins?|combinations?|combos?)|"
+    r"(?:security|access|unlock|verification|cvv|cvc|otp|login) numbers?|"
     r"combinations?(?: (?:to|of|for) (?:the|my|our) (?:\w+ )?(?:safe|lock|locker|vault))?|cvv2?|cvc|otp|"
     r"passw[oö]rt|kennwort|geheimzahl|zugangscode|zugangsdaten|türcode|wlan-?(?:passwort|schlüssel)|mots? de passe|code (?:pin|secret|d'acc[eè]s|de la porte|du portail)|contrase[nñ]as?|clave(?: de acceso| del wifi| secreta)?|"
     r"senhas?|palavra-passe|parola d'ordine|codice (?:pin|segreto|di accesso)|wachtwoord|pincode|toegangscode|has[lł]o|kod (?:pin|dostępu|do \w+)|пароль|пин-?код|код доступа|lösenord|adgangskode|passord|kodeord|salasana|heslo|şifre|parola)"
@@ -130,7 +134,7 @@ _CODE_ENDS: Final = (
 
 SPOKEN: Final = (
     # A code opens, unlocks or silences something.
-    rf"(?P<keep>(?i:\b(?:{_DOORS})\b[^.\n\d]{{0,30}}?(?:['’]s|:| =|\?| is| ist| est| es| è| é| needs| takes| wants| braucht| code| combo| combination| pin)\s{{1,3}}))(?!\d{{4}}-\d\d-)[#*]?\d(?:[ -]{{0,3}}\d){{3,7}}[#*]?{_CODE_ENDS}",
+    rf"(?P<keep>(?i:\b(?:{_DOORS})\b(?![^.\n\d]{{0,30}}\b(?:number|nummer|numéro|número)\b)[^.\n\d]{{0,30}}?(?:['’]s|:| =|\?| is| ist| est| es| è| é| needs| takes| wants| braucht| code| combo| combination| pin)\s{{1,3}}))(?!\d{{4}}-\d\d-)[#*]?\d(?:[ -]{{0,3}}\d){{3,7}}[#*]?{_CODE_ENDS}",
     rf"(?P<keep>(?i:\b(?:{_DOORS}|{_DEVICES})\b[^.\n\d]{{0,30}}? (?:open|unlock|work|disarm|se coupe|s['’]ouvre|se abre|se apaga|se desactiva|si apre|si spegne|abre|desliga|geht|öffnet|entsperr|gaat|opent)\w{{0,3}}(?: \w+)? (?:with|using|on|to|avec|con|com|mit|met) ))[#*]?\d(?:[ -]{{0,3}}\d){{3,7}}[#*]?(?![\w:.,]?\d)",
     rf"(?P<keep>(?i:\b(?:{_DOORS})\b[^.\n\d]{{0,30}}? (?:at|to|is|on) ))\d{{1,2}}(?: ?- ?\d{{1,2}}){{2,3}}(?![\w-])",
     rf"(?P<keep>(?i:\b(?:press|type|enter|punch in|punch|key in|put in|tap|dial|tippe?|drück\w{{0,2}}|gib|tapez|tape|composez|teclea|marca|pulsa|introduce|digita|digite|premi|inserisci|toets|druk)(?: in)? ))[#*]?\d{{4,8}}[#*]?(?=[^.\n]{{0,60}}?(?i:#|\b(?:{_DOORS}|{_DEVICES}|open|unlock|get in|disarm|green button|hash|pound)\b)|(?<=#))",
@@ -171,7 +175,7 @@ SPOKEN: Final = (
     r"(?P<keep>(?i:\b(?:(?:door|gate|alarm|lock|locker|safe|garage|entry|access|unlock|verification|security|keypad|vault|login|bike|sim|front|house|otp|2fa|mfa|sms|one-time)(?: \w+)? (?:code|combination|combo|pin|puk)|zugangscode|geheimzahl|türcode|toegangscode|"
     r"c[oó]digo (?:de (?:acceso|desbloqueo|seguridad|la puerta|verificaci[oó]n)|da porta|de acesso)|codice (?:di (?:sblocco|accesso|sicurezza|verifica)|della porta)|code d['’](?:acc[eè]s|entr[ée]e)|puk|cvv2?|cvc|otp|m?tan)"
     r"(?:['’]s|:| =| is| ist| est| es| è| é)?\s{1,3}))[#*]?\d(?:[ -]?\d){2,9}[#*]?(?!\w)",
-    r"(?P<keep>(?i:\bpin(?: code| number)?(?: (?!is\b)\w+){0,4}?(?:['’]s|:| =| is| ist| est| es| è| é)\s{1,3}))\d(?:[ -]?\d){3,7}(?!\w)",
+    r"(?P<keep>(?i:\bpin(?: code| number)?(?: (?!is\b)\w+){0,4}?(?:['’]s|:|\?| =| is| ist| est| es| è| é)\s{1,3}))\d(?:[ -]?\d){3,7}(?!\w)",
     r"(?P<keep>(?i:\b(?:garage|safe|door|gate|locker|vault|alarm|lock|box)\b[^.\n]{0,20}? (?:opens?|unlocks?|works?|disarms?) with ))\d(?:[ -]?\d){3,9}(?!\w)",
     r"(?P<keep>(?i:\b(?:alarm|lock|keypad|safe|locker|vault|padlock): ))[#*]?\d(?:[ -]?\d){3,7}[#*]?(?!\w)",
     r"(?P<keep>(?i:\blog(?:ged|ging)? ?in(?:to)?\b[^.\n]{0,40}? with \S{2,40} (?:/|and|:) ))(?=\S{0,512}\d)(?=\S{0,512}[A-Za-z])[^\s\"',;]{6,80}",
@@ -216,7 +220,7 @@ SPOKEN_WORDS: Final = (
     # The value follows in commas or brackets: "the same password, <value>, for years".
     rf"(?P<keep>(?i:\b{_PASSWORD}(?: \w+){{0,4}}?) ?[,(] ?[\"'`“]?)(?!{_TECHNICAL}){_MIXED}{{6,}}",
     rf"(?P<keep>(?i:\b{_PASSWORD}(?! manager)(?: \w+){{0,6}}?) ?[,:;(–-]{{1,2}} ?(?i:it['’]s|it is|that['’]s|that is|namely|i\.e\.) [\"'`“]?)(?!{_TECHNICAL}){_MIXED}{{6,}}",
-    rf"(?P<keep>(?i:\bpass){_LINK}[\"'`“]?){_MIXED}{{6,}}",
+    rf"(?P<keep>(?i:\bpass){_LINK}[\"'`“]?){_MIXED}{{6,}}|(?P<keep2>(?i:\b(?:my|our|the) pass){_LINK}[\"'`“])[^\"'`“”’\n]{{4,80}}(?=[\"'`”])",
     # What opens something: "unlock my laptop with <value>"; to log in, only what no name of a service looks like.
     rf"(?P<keep>(?i:\b(?:unlock|decrypt)(?:s|ed|ing)?\b[^.\n]{{1,40}} (?:with|using|by typing) )[\"'`“]?)(?!{_TECHNICAL}){_MIXED}{{6,}}",
     rf"(?P<keep>(?i:\b(?:log|sign|get) ?in(?:to)?\b[^.\n]{{0,40}} (?:with|using|by typing) )[\"'`“]?)(?!{_TECHNICAL}|\S+@\S+\.)(?=\S{{0,512}}[!#$%^&*+=?~])(?=\S{{0,512}}[A-Za-z])(?=\S{{0,512}}\d)[^\s\"'`“”,;()]{{6,}}",
@@ -253,6 +257,7 @@ PLAIN_PASSWORD: Final = (
     rf"(?i:\b(?:changed|set|reset|updated|made) (?:my|the|our|its) (?:\S+ ){{0,3}}?(?:pass ?word|pass ?code)(?: \S+){{0,3}}? to) (?P<value>[^\W\d_]{{4,24}}){_ENDS}",
     rf"(?i:\b(?:as|user|login|name|ssid|network|called) \S{{2,30}}?(?:,| with| and|, and) (?:the )?{_NAMED}) (?P<value>[^\W\d_]{{4,24}}){_ENDS}",
     rf"(?i:{_NAMED}{_PASSWORD_OF}(?:['’]s| is|:| ist| est| es| è| é)) (?P<value>[a-z]{{3,12}}(?: [a-z]{{3,12}}){{0,3}} \d{{1,4}})(?=[.!]?\s*$)",
+    rf"(?i:\b(?:use[ds]?|using|set|picked|chose|have|had) )(?P<value>[^\W\d_]{{14,40}}) (?i:as (?:my|our|the) (?:\w{{1,12}} )?{_NAMED}(?! manager))",
     rf"(?i:{_NAMED}[^.\n]{{0,30}}? words[,:]{{1,2}}) (?P<value>[a-z]{{3,12}}(?:[ -][a-z]{{3,12}}){{2,7}})(?=[.!]?\s*$)",
 )
 """A password that is a plain word; `value` must not be a `DESCRIPTION`."""
@@ -270,8 +275,30 @@ DESCRIPTION: Final = (
     r"(?:ge|ver|abge|unge|un|ent|zu|in)\w{4,}(?:t|en|d|ig))"
 )
 """A word that says how a password is, by a list and by the endings of adjectives and participles."""
+
+NEAR_NAME: Final = re.compile(
+    rf"(?i:\b(?:{_PASSWORD}|mdp|pw|credentials?|creds)s?\b(?! (?:manager|policy|field|prompt|hash|reset|expir)))"
+)
+"""What the value of a password may be said of, in the same clause or after a question mark."""
+NEAR_SIGN_IN: Final = re.compile(rf"(?i:\b(?:{_SIGN_IN})\b)")
+"""What somebody signs in to: near it only a value with a letter, a digit and a symbol counts."""
+NEAR_VALUE: Final = re.compile(
+    r"(?:\b(?i:is|was|are|were|be|been|it['’]s|that['’]s|to|with|and|or|first|then|now|use|used|using|type|enter|ist|war|lautet|und|est|était|et|es|era|y|è|e)|[=:?,(/]|->|→|[–—])"
+    r"(?: (?i:now|still|just|currently|jetzt|noch|maintenant|toujours|ahora|adesso))?"
+    r"[ \t]{0,3}[\"'`“„«(]?(?P<value>[A-Za-z](?=\S{0,40}\d)[^\s\"'`“”»,;()<>/\\]{5,63})"
+)
+"""A word with a digit in it, after a word or a sign that leads to a value."""
+NEAR_NO_VALUE: Final = re.compile(
+    rf"{_TECHNICAL}|[a-z_]+=|[^\s@]{{1,64}}@[^\s.]{{1,64}}\.|(?:\w+\.)+[a-z]{{2,}}|[A-Za-z]-?\d+$|[A-Z]{{1,3}}-?\d[\d-]*$|[a-zA-Z]+[-_]?\d{{1,2}}[a-zA-Z]?$(?<!\w{{8}})|Q\d-"
+)
+"""Products, addresses and short names such as "B-204" and "LH1234"."""
+NEAR_BREAK: Final = re.compile(
+    r"[.!](?:\s|$)|(?:[,;]|\b(?:and|but|so|und|et|y|e)\b) (?:(?:my|our|the|his|her|their|mein|meine|die|der|das|mon|ma|le|la|mi|el)\b)(?! (?:new|old|other|second|first|current|next|one|latest|same)\b) \w"
+)
+"""Between the name and the value: something else is spoken of."""
+SYMBOL: Final = re.compile(r"[#$%^&*=+~@!]")
 KEY_CONTEXT: Final = (
-    r"\b(?:api|app|access|secret|private|auth|account|service|license|encryption|signing|deploy|master|wallet|metamask|wpa|wifi|psk)[ _-]?key|\bapikey|secret|token\b|\bauth\b|\bcreds?\b|credential|"
+    r"\bkey (?:to|for|of)\b|\b(?:api|app|access|secret|private|auth|account|service|license|encryption|signing|deploy|master|wallet|metamask|wpa|wifi|psk)[ _-]?key|\bapikey|secret|token\b|\bauth\b|\bcreds?\b|credential|"
     r"passw|[a-z]_(?:key|auth)\b|subscription-key|\bbearer|\bclé (?:api|secrète)|\bclave (?:api|secreta)|\bschlüssel|\bpsk\b|\bwpa"
 )
 NO_KEY_CONTEXT: Final = r"commit|\bsha|\bmd5|hash|digest|checksum|fingerprint|\btrace|request|\betag|public|address|\btx\b|\bblock\b|https?://[^\s?]*$|integrity|name:|\bids? "

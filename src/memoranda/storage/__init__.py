@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from memoranda import registry
 from memoranda.errors import InvalidInput, MissingExtra
+from memoranda.settings import lower_scheme
 from memoranda.types import Clock, utc_now
 
 if TYPE_CHECKING:
-    from memoranda.results.transfer import Backup, Conversion
+    from memoranda.results.workflows import Backup, Conversion
     from memoranda.security.encryption import EncryptionKey
     from memoranda.storage.base import Durability, Store
     from memoranda.types import Progress
@@ -33,11 +34,11 @@ def open_store(
         clock: A clock to use instead of the system's.
         key: The key of an encrypted store.
         read_url: A standby of a PostgreSQL server, which answers reads that take long.
-        copying: Open a store also while a copy to it is unfinished; only who goes on with that copy wants to.
+        copying: Whether to open a store although a copy to it is unfinished, as the copy itself does.
     """
     from memoranda.storage.meta import COPY_UNFINISHED, unfinished_copy
 
-    store = _open(url, durability, clock, key, read_url)
+    store = _open(url, durability, clock, key, read_url, begins_anew=copying)
     if not copying and store.get_meta(COPY_UNFINISHED) is not None:
         where = store.status().database
         store.close()
@@ -46,14 +47,22 @@ def open_store(
 
 
 def _open(
-    url: str | Path, durability: Durability, clock: Clock, key: EncryptionKey | None, read_url: str | None
+    url: str | Path,
+    durability: Durability,
+    clock: Clock,
+    key: EncryptionKey | None,
+    read_url: str | None,
+    *,
+    begins_anew: bool = False,
 ) -> Store:
-    scheme, separator, _ = str(url).partition("://")
-    kind = scheme.partition("+")[0] if separator else "sqlite"
+    url = lower_scheme(url) if isinstance(url, str) else url
+    kind = _kind_of(str(url))
     if read_url is not None:
-        return _open_replicated(str(url), read_url, durability, clock)
+        return _open_replicated(str(url), lower_scheme(read_url), durability, clock)
     # Only a store that knows encryption gets a key: another one must not take it and store plain text.
-    options = {} if key is None else {"key": key}
+    options: dict[str, object] = {} if key is None else {"key": key}
+    if begins_anew and kind == "sqlite":
+        options["begins_anew"] = True
     try:
         store: Store = registry.resolve("store", kind)(url, durability=durability, clock=clock, **options)
     except TypeError as error:
@@ -64,7 +73,7 @@ def _open(
 
 
 def _open_replicated(url: str, read_url: str, durability: Durability, clock: Clock) -> Store:
-    if not url.startswith("postgresql") or not read_url.startswith("postgresql"):
+    if not all(_kind_of(each) in ("postgresql", "postgres") for each in (url, read_url)):
         raise InvalidInput("only a PostgreSQL database has a second URL for reads: leave MEMORY_READ_URL out")
     try:
         from memoranda.storage.postgres.replica import ReplicatedStore
@@ -80,7 +89,7 @@ def migrate_database(url: str, *, service_role: str | None = None) -> tuple[str,
         url: The database, as the role that owns its tables.
         service_role: The role that servers connect as, on a server with roles.
     """
-    if "://" not in url or url.startswith("sqlite"):
+    if _kind_of(url) == "sqlite":
         if service_role is not None:
             raise InvalidInput("a SQLite file has no roles: leave the service role out")
         store = open_store(url)  # which migrates it
@@ -95,12 +104,17 @@ def migrate_database(url: str, *, service_role: str | None = None) -> tuple[str,
 
 def database_file(url: str) -> Path | None:
     """Return the file that a URL names; None for a database in memory or on a server."""
-    scheme, separator, _ = url.partition("://")
-    if separator and scheme.partition("+")[0] != "sqlite":
+    if _kind_of(url) != "sqlite":
         return None
     from memoranda.storage.sqlite.store import path_from_url
 
-    return path_from_url(url)
+    return path_from_url(lower_scheme(url))
+
+
+def _kind_of(url: str) -> str:
+    """Return the name of the kind of store that a URL or a path names."""
+    scheme, separator, _ = url.partition("://")
+    return scheme.partition("+")[0].lower() if separator else "sqlite"
 
 
 def restore_backup(
@@ -109,7 +123,7 @@ def restore_backup(
     """Replace the database file that a URL names by a backup; return the file and the backup."""
     from memoranda.storage.sqlite.backup import restore
 
-    database = file_of_url(url, "restored")
+    database = _file_of_url(url, "restored", "use pg_restore, or `memoranda copy FILE URL`")
     return database, restore(backup, database, force=force, key=key, backup_key=backup_key)
 
 
@@ -119,14 +133,19 @@ def change_encryption(
     """Encrypt, decrypt or encrypt anew the database file that a URL names; return the file and what was done."""
     from memoranda.storage.sqlite.conversion import convert
 
-    database = file_of_url(url, "encrypted")
+    database = file_to_encrypt(url)
     return database, convert(database, current, new, progress)
 
 
-def file_of_url(url: str, purpose: str) -> Path:
-    from memoranda.storage.sqlite.store import path_from_url
+def file_to_encrypt(url: str) -> Path:
+    """Return the file that a URL names; `InvalidInput` when it cannot be encrypted here."""
+    return _file_of_url(url, "encrypted", "encrypt the disk of the server, and connections by sslmode=verify-full")
 
-    database = path_from_url(url)
+
+def _file_of_url(url: str, purpose: str, instead: str) -> Path:
+    if (kind := _kind_of(url)) != "sqlite":
+        raise InvalidInput(f"a {kind} database is not a single file, and cannot be {purpose} here: {instead}")
+    database = database_file(url)
     if database is None:
         raise InvalidInput(f"a database in memory cannot be {purpose}: name a file")
     return database

@@ -13,13 +13,15 @@ from sqlalchemy import ColumnElement, and_, exists, func, or_, select
 
 from memoranda.storage.base import ReadTransaction, Transaction, chunked
 from memoranda.storage.changes import QUARANTINE, NewMemory, StoredTurn
-from memoranda.storage.claims import claims_in
+from memoranda.storage.claims import times_told
 from memoranda.storage.message_log import MessageLogWriter
+from memoranda.storage.row_hash import row_hash
 from memoranda.storage.rows import (
     MEMORY_COLUMNS,
     in_owners,
     memory_from_row,
     micros_or_none,
+    owner_of_memory,
     scope_names,
     stored_name,
     to_json,
@@ -200,7 +202,7 @@ def insert_memories(tx: Transaction, columns: tuple[str, ...], rows: Sequence[tu
 
 _EDITED = (
     "content", "type", "value", "metadata", "source", "trust", "importance", "valid_from", "expires_at",
-    "content_hash", "notes", "terms", "true_from", "quarantined_at",
+    "content_hash", "notes", "terms", "true_from", "quarantined_at", "row_hash",
 )  # fmt: skip
 _COLUMNS = (
     "id", "tenant", "agent", "user", "session", "key", "message_seq", "message_id", "speaker", "recorded_at",
@@ -210,21 +212,25 @@ _COLUMNS = (
 
 def _row(memory_id: int, new: NewMemory, message_seq: int | None) -> tuple[Any, ...]:
     """Return the values of `_COLUMNS`."""
-    message = new.message
+    message, names = new.message, scope_names(new.scope)
     return (
-        memory_id, *scope_names(new.scope), new.key, message_seq,
+        memory_id, *names, new.key, message_seq,
         message.message_id if message else None, message.speaker if message else None, to_micros(new.recorded_at),
-        new.idempotency_key, *_edited_values(new),
+        new.idempotency_key, *_edited_values(new, memory_id, names, new.key),
     )  # fmt: skip
 
 
-def _edited_values(new: NewMemory) -> tuple[Any, ...]:
+def _edited_values(
+    new: NewMemory, memory_id: int, names: tuple[str, str, str, str], key: str | None
+) -> tuple[Any, ...]:
     value = None if new.key is None else to_json(new.value)
+    metadata, notes = to_json(new.metadata), to_json(new.notes)
     return (
-        new.content, new.type.value, value, to_json(new.metadata), new.source, new.trust, new.importance,
+        new.content, new.type.value, value, metadata, new.source, new.trust, new.importance,
         to_micros(new.valid_from), micros_or_none(new.expires_at), bytearray(new.content_hash),
-        to_json(new.notes), _terms(new),
+        notes, _terms(new),
         micros_or_none(true_from(new)), micros_or_none(new.quarantined_at),
+        bytearray(row_hash(memory_id, names, key, new.content, f"{value or ''}{metadata}{notes}")),
     )  # fmt: skip
 
 
@@ -235,13 +241,13 @@ def _terms(new: NewMemory) -> str:
 
 def true_from(new: NewMemory | Memory) -> datetime | None:
     """Return when what a memory says became true, if it says so and that is before it was said."""
-    starts = [claim.valid_from for claim in claims_in(new.notes)]
-    return min(starts) if starts and min(starts) < new.valid_from else None
+    first = min((start for start, _ in times_told(new.notes)), default=None)
+    return first if first is not None and first < new.valid_from else None
 
 
-def edited_columns(new: NewMemory) -> dict[str, Any]:
-    """Return the columns that an edit may change, with their values."""
-    return dict(zip(_EDITED, _edited_values(new), strict=True))
+def edited_columns(new: NewMemory, known: Memory) -> dict[str, Any]:
+    """Return the columns that an edit of a memory may change, with their values."""
+    return dict(zip(_EDITED, _edited_values(new, known.id, owner_of_memory(known), known.key), strict=True))
 
 
 def insert_vectors(tx: Transaction, added: Iterable[tuple[int, NewMemory]]) -> None:

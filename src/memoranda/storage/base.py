@@ -13,7 +13,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
 
-from memoranda.results.transfer import Backup
+from memoranda.results.workflows import Backup
 from memoranda.security.encryption import EncryptionKey
 from memoranda.types import AnyUser, FloatArray, IntArray, Memory, Progress, Scope
 
@@ -343,6 +343,15 @@ class RemoteStore(Protocol):
 
     def get_with_state(self, scope: Scope, ids: Sequence[int]) -> tuple[list[Memory | None], PartitionState]:
         """Return memories as `get` does, and the state that the partition of the scope had when they were read."""
+        ...
+
+
+@runtime_checkable
+class RewriteStore(Protocol):
+    """A store whose files keep bytes of deleted rows in their free space until its tables are written anew."""
+
+    def rewrite(self) -> bool:
+        """Write all tables anew, while nobody else reads or writes; False when something keeps erased rows."""
         ...
 
 

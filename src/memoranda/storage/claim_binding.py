@@ -36,6 +36,8 @@ from memoranda.types import Memory
 _LATEST: Final = 4
 """How many memories back somebody may take back what they said."""
 _TAKEN_BACK_WITHIN: Final = timedelta(days=1)
+_TURNS: Final = 40
+"""How many messages back somebody may take back what they said, through small talk and what others answered."""
 _MEASURES: Final = frozenset(("day", "time", "money"))
 
 
@@ -119,8 +121,12 @@ def find_said_before(tx: Transaction, memory: Memory, claim: Claim) -> list[int]
     if memory.message_id is None:
         return [each for each in latest_ids(tx, owner, 2) if each != memory.id][:1]
     answers: list[str] = []
-    for message in read_last_messages(tx, owner, _LATEST, memory.message_id):
+    skipped = 0
+    for message in read_last_messages(tx, owner, _TURNS if claim.skips else _LATEST, memory.message_id):
         if (message.speaker or message.role) == memory.speaker:
+            if skipped < claim.skips:
+                skipped += 1
+                continue
             if claim.operation == "retract" and not _may_take_back(claim, message, answers):
                 return []
             return ids_of_message(tx, owner, message.message_id)
@@ -189,7 +195,13 @@ def _bind_retraction(claim: Claim, known: Sequence[StoredClaim]) -> list[Claim]:
     ]
     return [
         replace(
-            claim, subject=each.subject, attribute=each.attribute, value=each.value, single=each.single, replaces=None
+            claim,
+            subject=each.subject,
+            attribute=each.attribute,
+            value=each.value,
+            single=each.single,
+            replaces=None,
+            skips=0,
         )
         for each in recent
     ] or [claim]

@@ -12,12 +12,13 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Final, Literal, TypeAlias, cast
 
 from sqlalchemy import Boolean, ColumnElement, Text, delete, func, literal_column, select, type_coerce, update
 
 from memoranda.storage.base import ReadTransaction, Row, Transaction, chunked
+from memoranda.storage.row_hash import hash_with_notes
 from memoranda.storage.rows import (
     MEMORY_COLUMNS,
     SELECT_MEMORY,
@@ -60,6 +61,8 @@ _AS_JSON: Final = type_coerce(
     Text,
 )
 
+LONG_AGO: Final = datetime(1900, 1, 1, tzinfo=UTC)
+"""When something began of which only the end is told: "Until 3 May I lived in Turku"."""
 Ends: TypeAlias = dict[int, tuple[int, str]]
 """Claims of one memory by position: the memory that ended each, and when."""
 
@@ -108,6 +111,9 @@ class Claim:
     reported: bool = False
     """Whether a page or file says it as "I": it may be about its author, so it is no fact, but it disputes one."""
 
+    skips: int = 0
+    """How many messages of the speaker lie between words that take something back, and what they are about."""
+
     doubted: bool = False
     """Whether the turns before may frame it: it hides nothing, and is a fact only where nothing else fills its slot."""
 
@@ -127,6 +133,7 @@ class Claim:
             **({} if self.replaces is None else {"replaces": self.replaces}),
             **({"reported": True} if self.reported else {}),
             **({"doubted": True} if self.doubted else {}),
+            **({"skips": self.skips} if self.skips else {}),
         }
 
 
@@ -157,6 +164,25 @@ def claims_in(notes: Mapping[str, Any]) -> tuple[Claim, ...]:
     return tuple(claim_from_json(item) for item in found if isinstance(item, dict)) if isinstance(found, list) else ()
 
 
+def times_told(notes: Mapping[str, Any]) -> list[tuple[datetime, datetime | None]]:
+    """Return the times of which a memory tells: those of its claims, or without any, the times that its words name.
+
+    What happened once is so from then on. Of what lasted until a time, nobody knows since when.
+    """
+    made = claims_in(notes)
+    if made or not isinstance(notes.get("events"), list):
+        return [(claim.valid_from, claim.valid_to) for claim in made]
+    found: list[tuple[datetime, datetime | None]] = []
+    for event in notes["events"]:
+        start, end = (datetime.fromisoformat(str(event[key])) for key in ("start", "end"))
+        found.append((LONG_AGO if event["kind"] == "until" else start, None if _has_no_end(event) else end))
+    return found
+
+
+def _has_no_end(event: Mapping[str, Any]) -> bool:
+    return (event["kind"], event["precision"]) != ("at", "span") and event["kind"] != "until"
+
+
 def claim_from_json(item: Mapping[str, Any]) -> Claim:
     start, end = cast("list[int]", item["span"])
     ended = item["valid_to"]
@@ -175,6 +201,7 @@ def claim_from_json(item: Mapping[str, Any]) -> Claim:
         replaces=item.get("replaces"),
         reported=bool(item.get("reported")),
         doubted=bool(item.get("doubted")),
+        skips=int(item.get("skips", 0)),
     )
 
 
@@ -404,7 +431,9 @@ def slots_of(tx: ReadTransaction, scope: Scope, ids: Sequence[int]) -> set[bytes
 
 
 def write_notes(tx: Transaction, memory_id: int, notes: Mapping[str, JSON]) -> None:
-    tx.execute(update(memories).where(_M.id == memory_id).values(notes=to_json(dict(notes))))
+    stored = to_json(dict(notes))
+    values = {"notes": stored, "row_hash": hash_with_notes(stored)}
+    tx.execute(update(memories).where(_M.id == memory_id).values(values))
 
 
 def name_enders(tx: Transaction, named: Mapping[int, Ends]) -> None:

@@ -23,6 +23,7 @@ from memoranda.storage.rows import to_json
 from memoranda.types import ANY, JSON
 
 _KEY_BYTES: Final = 32
+_MAX_KEY_FILE: Final = 10_000
 _MIN_KEY_CHARS: Final = 16
 _KEY_PREFIX: Final = "key:"
 _FINGERPRINT: Final = "key_fingerprint"
@@ -132,6 +133,8 @@ def _fingerprint(key: bytes) -> str:
 def read_key_file(path: Path, keys: Sequence[EncryptionKey]) -> bytes:
     """Return the key in a file, which may be encrypted with one of these."""
     with translate_errors(str(path)):
+        if not path.is_file() or path.stat().st_size > _MAX_KEY_FILE:  # a pipe would be waited for without end
+            raise Incompatible(f"{path} is not an audit key: restore the key file that was created with the database")
         data = path.read_bytes()
     if is_sealed(data):
         data = _unseal_any(path, data, keys)

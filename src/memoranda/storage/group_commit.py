@@ -84,8 +84,10 @@ class GroupCommit(Generic[Work, Result]):
         max_group: int = 256,
         *,
         turn: Callable[[], AbstractContextManager[object]] = nullcontext,
+        blocked_by: Callable[[], str] = lambda: "another process holds the lock of the database",
     ) -> None:
         self._commit = commit
+        self._blocked_by = blocked_by
         self._max_group = max_group
         self._turn = turn
         self._queue: _Queue = SimpleQueue()
@@ -175,8 +177,7 @@ class GroupCommit(Generic[Work, Result]):
             waited = monotonic() - started
             if waited > _MAX_WAIT and ticket.begin():
                 raise Unavailable(
-                    f"no write was possible for {_MAX_WAIT:.0f} seconds, nothing was written: another process holds "
-                    "the lock of the database",
+                    f"no write was possible for {_MAX_WAIT:.0f} seconds, nothing was written: {self._blocked_by()}",
                     retry_after=1.0,
                 )
             if waited > _MAX_WAIT + _MAX_COMMIT:

@@ -12,9 +12,10 @@ from memoranda.display import plural
 from memoranda.errors import Incompatible
 from memoranda.storage.base import ReadTransaction, Transaction, chunked
 from memoranda.storage.claims import claims_of, index_claims, owner_of, slot_of
+from memoranda.storage.row_hash import find_damaged
 from memoranda.storage.rows import SELECT_MEMORY, memory_from_row, with_note_keys
-from memoranda.storage.schema import claims, lineage, memories
-from memoranda.text.terms import lexical_keys
+from memoranda.storage.schema import claims, lineage, memories, messages, revisions
+from memoranda.text.terms import content_hash, lexical_keys
 
 _BATCH: Final = 500
 
@@ -30,7 +31,8 @@ def run_checks(tx: ReadTransaction, checks: Mapping[str, str]) -> list[str]:
     for what, query in checks.items():
         if ids := [str(row[0]) for row in tx.execute(text(query))]:
             found.append(f"{len(ids)} {what}: {_first_of(ids)}")
-    return [*found, *damaged_memories(tx), *_describe_claims(tx)]
+    damaged = [*damaged_memories(tx), *find_damaged(tx, messages), *find_damaged(tx, revisions)]
+    return [*found, *damaged, *_describe_claims(tx)]
 
 
 def run_repairs(tx: Transaction, repairs: Mapping[str, str]) -> list[str]:
@@ -50,9 +52,11 @@ def _first_of(ids: Sequence[str]) -> str:
 def damaged_memories(tx: ReadTransaction) -> list[str]:
     """Return the memories that are not what was written, one sentence each."""
     found: list[str] = []
-    for row in tx.execute(SELECT_MEMORY.order_by(memories.c.id).execution_options(yield_per=_BATCH)):
+    query = SELECT_MEMORY.add_columns(memories.c.content_hash).order_by(memories.c.id)
+    for row in tx.execute(query.execution_options(yield_per=_BATCH)):
         try:
-            memory_from_row(row)
+            if content_hash(memory_from_row(row).content) != row[-1]:  # by which only repetitions are recognised
+                found.append(f"memory {row[0]} is damaged (its hash is not that of its text): restore a backup")
         except Incompatible as error:
             found.append(str(error))
     return found

@@ -12,12 +12,14 @@ from sqlalchemy import ColumnElement, bindparam, case, delete, func, insert, lit
 from memoranda.results.maintenance import Derivation, Revision
 from memoranda.security.id_cipher import show_id
 from memoranda.storage.add import add_memories, insert_changes
-from memoranda.storage.base import ReadTransaction, Transaction, chunked
-from memoranda.storage.changes import KEPT_REVISIONS, QUARANTINE, RELEASED, Archive, Derive, Pin, Supersede
+from memoranda.storage.base import ReadTransaction, Row, Transaction, chunked
+from memoranda.storage.changes import KEPT_REVISIONS, QUARANTINE, RELEASED, Archive, Derive, Pin, Supersede, no_memory
 from memoranda.storage.claims import write_notes
-from memoranda.storage.read import require_memories
+from memoranda.storage.read import get_memory, require_memories
+from memoranda.storage.row_hash import REVISION_HASH, hash_as_former, hash_with_notes
 from memoranda.storage.rows import (
     MEMORY_COLUMNS,
+    check_revision,
     from_micros,
     in_scope,
     memory_from_row,
@@ -34,7 +36,6 @@ _PAGE = 500
 _NAMED_MEMORY: Final = re.compile(r"^(\w+: memory )(\d{1,19})\b")
 """The memory that the stored reason of an archived one names: "consolidate: memory 7 was made from it"."""
 _M = memories.c
-_NOTES = select(_M.notes).where(_M.id == bindparam("memory_id"))
 _L = lineage.c
 _R = revisions.c
 _LATER = case((_M.accessed_at > bindparam("last"), _M.accessed_at), else_=bindparam("last"))
@@ -92,7 +93,8 @@ def end_quarantine(tx: Transaction, memory: Memory) -> dict[str, Any]:
     notes = {name: note for name, note in memory.notes.items() if name != QUARANTINE} | {RELEASED: True}
     if isinstance(held, dict) and held.get("claims"):
         notes["claims"] = held["claims"]
-    columns = {"quarantined_at": None, "notes": to_json(notes), "version": _NEXT_VERSION}
+    stored = to_json(notes)
+    columns = {"quarantined_at": None, "notes": stored, "row_hash": hash_with_notes(stored), "version": _NEXT_VERSION}
     tx.execute(update(memories).where(_M.id == memory.id).values(columns))
     return notes
 
@@ -193,8 +195,7 @@ def unmark(tx: Transaction, memory_id: int, key: str) -> None:
 
 def read_notes(tx: ReadTransaction, memory_id: int) -> dict[str, Any]:
     """Return the notes of a memory as they are now."""
-    found: dict[str, Any] = stored_json(tx.execute(_NOTES, {"memory_id": memory_id}).scalar_one(), dict)
-    return found
+    return read_memory(tx, memory_id).notes
 
 
 def read_memory(tx: ReadTransaction, memory_id: int) -> Memory:
@@ -230,9 +231,10 @@ def pin(tx: Transaction, change: Pin) -> Outcome:
 
 def keep_revision(tx: Transaction, memory_id: int) -> None:
     """Copy a row before an edit, and delete the oldest versions beyond the limit."""
-    columns = [_M.id, _M.version, _M.content, _M.type, _M.importance, _M.source, _M.metadata, literal(tx.at)]
+    changed = (_M.version, _M.content, _M.type, _M.importance, _M.source, _M.metadata, literal(tx.at))
+    columns = [_M.id, *changed, hash_as_former()]
     row = select(*columns).where(_M.id == memory_id, _M.key.is_(None))
-    tx.execute(insert(revisions).from_select([column.name for column in (_R.memory_id, *_REVISED)], row))
+    tx.execute(insert(revisions).from_select([column.name for column in (_R.memory_id, *_REVISED, _R.row_hash)], row))
     newest = select(_R.version).where(_R.memory_id == memory_id).order_by(_R.version.desc())
     if (last := tx.execute(newest.offset(KEPT_REVISIONS).limit(1)).scalar()) is not None:
         tx.execute(delete(revisions).where(_R.memory_id == memory_id, _R.version <= last))
@@ -243,14 +245,19 @@ def read_revisions(tx: ReadTransaction, scope: Scope, memory_id: int) -> list[Re
 
     Values under a key keep none: they are state, and may be saved a million times.
     """
-    require_memories(tx, scope, [memory_id])
-    rows = tx.execute(select(*_REVISED).where(_R.memory_id == memory_id).order_by(_R.version))
-    return [
-        Revision(
-            version, content, MemoryType(kind), importance, source, stored_json(metadata, dict), from_micros(changed)
-        )
-        for version, content, kind, importance, source, metadata, changed in rows
-    ]
+    memory = get_memory(tx, scope, memory_id)
+    if memory is None:
+        raise no_memory(scope, memory_id)
+    query = select(*_REVISED, REVISION_HASH).join(memories, _M.id == _R.memory_id).where(_R.memory_id == memory_id)
+    return [_to_revision(memory, row) for row in tx.execute(query.order_by(_R.version))]
+
+
+def _to_revision(memory: Memory, row: Row) -> Revision:
+    version, content, kind, importance, source, metadata, changed, stored = row
+    check_revision(memory, content, metadata, stored)
+    return Revision(
+        version, content, MemoryType(kind), importance, source, stored_json(metadata, dict), from_micros(changed)
+    )
 
 
 def read_lineage(tx: ReadTransaction, scope: Scope, ids: Sequence[int] | None = None) -> list[Derivation]:
@@ -316,7 +323,7 @@ def _update(
 ) -> list[int]:
     """Set the values where the conditions hold; return the ids of those memories.
 
-    Each gets a new version: whoever has read it before must not overwrite it unawares.
+    Each gets a new version, so that nobody who has read an earlier one overwrites this change unnoticed.
     """
     done: list[int] = []
     values = values | {"version": _NEXT_VERSION}

@@ -11,6 +11,7 @@ from sqlalchemy import delete, func, select
 
 from memoranda.storage.base import Owner, ReadTransaction, Row, Transaction, chunked
 from memoranda.storage.changes import AppendMessage, MarkExtracted, StoredMessage, StoredTurn
+from memoranda.storage.row_hash import MESSAGE_HASH, not_as_written, row_hash
 from memoranda.storage.rows import (
     from_micros,
     in_owners,
@@ -36,13 +37,15 @@ _KNOWN = select(_M.seq, _M.content, _M.tenant, _M.agent, _M.user, _M.session, _M
 )
 _COLUMNS = (
     "seq", "message_id", "tenant", "agent", "user", "session", "role", "speaker", "content", "payload", "said_at",
-    "recorded_at",
+    "recorded_at", "row_hash",
 )  # fmt: skip
 
 
-_STORED = select(
-    _M.tenant, _M.agent, _M.user, _M.session, _M.payload, _M.message_id, _M.role, _M.content, _M.said_at, _M.speaker
-)
+MESSAGE_COLUMNS: Final = [
+    _M.tenant, _M.agent, _M.user, _M.session, _M.message_id, _M.content, _M.payload, MESSAGE_HASH,
+]  # fmt: skip
+"""What `check_message` takes."""
+_STORED = select(*MESSAGE_COLUMNS, _M.role, _M.said_at, _M.speaker)
 
 
 class MessageLogWriter:
@@ -171,9 +174,26 @@ def read_queue(tx: ReadTransaction) -> ModelQueue:
 
 
 def _stored_turn(row: Row) -> StoredTurn:
-    tenant, agent, user, session, payload, message_id, role, content, said_at, speaker = row
+    tenant, agent, user, session, message_id, content, payload, _, role, said_at, speaker = row
+    check_message(row[:8])
     message = StoredMessage(message_id, role, content, from_micros(said_at), speaker, stored_json(payload, dict))
     return scope_of(tenant, agent, user, session), message
+
+
+def check_message(row: Sequence[Any]) -> None:
+    """Raise `Incompatible` unless a message is of the owner that the database found it for, and as it was written."""
+    tenant, agent, user, session, message_id, content, payload, stored = row
+    try:
+        is_intact = message_hash((tenant, agent, user, session), message_id, content, payload) == stored
+    except (TypeError, ValueError):  # a damaged row may hold anything
+        is_intact = False
+    if not is_intact:
+        raise not_as_written(f"message {message_id}")
+
+
+def message_hash(owner: tuple[str, str, str, str], message_id: str, content: str | None, payload: str) -> bytes:
+    """Return the hash of a message: without its number and position, which others move."""
+    return row_hash(0, owner, message_id, content, payload)
 
 
 def _key(turn: StoredTurn) -> _Key:
@@ -183,7 +203,9 @@ def _key(turn: StoredTurn) -> _Key:
 def _row(seq: int, turn: StoredTurn, recorded_at: datetime) -> tuple[Any, ...]:
     """Return the values of `_COLUMNS`."""
     scope, message = turn
+    owner, payload = scope_names(scope), to_json(message.payload)
     return (
-        seq, message.message_id, *scope_names(scope), message.role, message.speaker, message.content,
-        to_json(message.payload), to_micros(message.said_at), to_micros(recorded_at),
+        seq, message.message_id, *owner, message.role, message.speaker, message.content,
+        payload, to_micros(message.said_at), to_micros(recorded_at),
+        bytearray(message_hash(owner, message.message_id, message.content, payload)),
     )  # fmt: skip

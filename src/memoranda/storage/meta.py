@@ -15,6 +15,7 @@ from memoranda.errors import Conflict, Incompatible, Unavailable
 from memoranda.storage.base import ReadTransaction, Transaction, chunked
 from memoranda.storage.schema import meta, short_lived
 
+_Stored = TypeVar("_Stored")
 _T = TypeVar("_T")
 FILE_KEY: Final = "files:key"
 """The key, inside an encrypted database, of the files beside it: a new key of the database leaves them readable."""
@@ -23,7 +24,7 @@ FORMER_FILE_KEY: Final = "files:former_key"
 COPY_SOURCE: Final = "copy:source"
 """The id of the store that this one is a copy of."""
 COPY_UNFINISHED: Final = "copy:unfinished"
-"""Is there until a copy to this store is complete."""
+"""The key that exists until a copy to this store is complete."""
 LEASE_TIME: Final = timedelta(minutes=5)
 """How long a lease holds after its last renewal, so that a process that died delays others no longer than this."""
 _LEASE_MICROS: Final = int(LEASE_TIME.total_seconds() * 1_000_000)
@@ -35,13 +36,12 @@ def get_meta(tx: ReadTransaction, key: str) -> str | None:
     return value
 
 
-def decode(value: str, read: Callable[[str], _T]) -> _T:
-    """Return what a stored value stands for; `Incompatible` when it is none of its kind: another row was read."""
+def decode(value: _Stored, read: Callable[[_Stored], _T]) -> _T:
+    """Return what a stored value stands for; `Incompatible` when it is not of its kind: the file is damaged."""
     try:
         return read(value)
     except (TypeError, ValueError, KeyError, AttributeError) as error:
-        message = "a value that the database keeps about itself is damaged: run check, then repair or restore a backup"
-        raise Incompatible(message) from error
+        raise Incompatible("a stored value is damaged: run check, then repair or restore a backup") from error
 
 
 def set_meta(tx: Transaction, key: str, value: str) -> None:
@@ -103,7 +103,7 @@ def _to_lease(value: str) -> tuple[str, int]:
 
 
 RESPONSE_BODY: Final = "body:"
-"""What the names of responses begin with that a server keeps for a request under an idempotency key."""
+"""The prefix of the names under which a server keeps the responses for idempotency keys."""
 _S = short_lived.c
 
 

@@ -14,7 +14,16 @@ from sqlalchemy import ColumnElement, and_, exists, func, or_, select
 
 from memoranda.storage.base import ReadTransaction, Row, chunked
 from memoranda.storage.claims import CLAIMS, ENDED_BY, claims_of, enders_of, without_end
-from memoranda.storage.rows import SELECT_MEMORY, from_micros, in_scope, memory_from_row, stored_json, to_micros
+from memoranda.storage.row_hash import REVISION_HASH
+from memoranda.storage.rows import (
+    SELECT_MEMORY,
+    check_revision,
+    from_micros,
+    in_scope,
+    memory_from_row,
+    stored_json,
+    to_micros,
+)
 from memoranda.storage.schema import memories, revisions
 from memoranda.types import Memory, MemoryType, Scope
 
@@ -27,7 +36,17 @@ _EDITED_AT = (
     .correlate(revisions)
     .scalar_subquery()
 )
-_FORMER = (_R.memory_id, _R.version, _R.content, _R.type, _R.importance, _R.source, _R.metadata, _EDITED_AT)
+_FORMER = (
+    _R.memory_id,
+    _R.version,
+    _R.content,
+    _R.type,
+    _R.importance,
+    _R.source,
+    _R.metadata,
+    _EDITED_AT,
+    REVISION_HASH,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +99,11 @@ def _former_versions(tx: ReadTransaction, ids: Sequence[int], known_at: datetime
     """Return the version that each memory had at a time, for those that were edited after it."""
     former: dict[int, Row] = {}
     for part in chunked(ids):
-        query = select(*_FORMER).where(_R.memory_id.in_(part), _R.changed_at > to_micros(known_at))
+        query = (
+            select(*_FORMER)
+            .join(memories, _M.id == _R.memory_id)
+            .where(_R.memory_id.in_(part), _R.changed_at > to_micros(known_at))
+        )
         for row in tx.execute(query.order_by(_R.memory_id, _R.version)):
             former.setdefault(row[0], row)
     return former
@@ -107,7 +130,8 @@ def _restore(memory: Memory, former: Row | None, learnt: Collection[int], known_
 
 
 def _with_former_words(memory: Memory, former: Row) -> Memory:
-    _, version, content, kind, importance, source, metadata, edited_at = former
+    _, version, content, kind, importance, source, metadata, edited_at, stored = former
+    check_revision(memory, content, metadata, stored)
     return replace(
         memory,
         content=content,

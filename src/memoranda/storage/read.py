@@ -12,6 +12,7 @@ from sqlalchemy import TEXT, Boolean, ColumnElement, Select, Table, and_, exists
 from memoranda.results.maintenance import NameActivity, UserActivity
 from memoranda.storage.base import PartitionKey, ReadTransaction, Store, chunked
 from memoranda.storage.changes import no_memory
+from memoranda.storage.read_budget import current_budget, reading_at_most
 from memoranda.storage.rows import (
     SELECT_MEMORY,
     by_dialect,
@@ -83,7 +84,17 @@ def find_memories(
     elif after:
         conditions = (_M.id < after, *conditions)
     query = SELECT_MEMORY.where(*conditions).order_by(_M.id.desc() if newest_first else _M.id)
-    return [memory_from_row(row, scope) for row in tx.execute(query.limit(limit))]
+    budget = current_budget()
+    if budget is None or not budget.ends_early:
+        return [memory_from_row(row, scope) for row in tx.execute(query.limit(limit))]
+    found = []
+    for row in tx.execute(query.limit(limit)):
+        if budget.was_cut or not budget.allows(row):
+            budget.was_cut = True
+            break
+        with reading_at_most(None):
+            found.append(memory_from_row(row, scope))
+    return found
 
 
 def scan_conditions(tx: ReadTransaction, scope: Scope) -> list[ColumnElement[bool]]:
@@ -168,8 +179,8 @@ def ids_of_message(tx: ReadTransaction, scope: Scope, message_id: str) -> list[i
 
 def read_recent_notes(tx: ReadTransaction, scope: Scope, limit: int) -> list[dict[str, Any]]:
     """Return what was extracted from the newest memories of a scope."""
-    query = select(_M.notes).where(*in_scope(scope)).order_by(_M.id.desc()).limit(limit)
-    return [stored_json(notes, dict) for notes in tx.scalars(query) if notes]
+    query = SELECT_MEMORY.where(*in_scope(scope)).order_by(_M.id.desc()).limit(limit)
+    return [memory_from_row(row, scope).notes for row in tx.execute(query)]
 
 
 def walk(store: Store, scope: Scope, where: Filter = EVERYTHING) -> Iterator[Memory]:
@@ -207,6 +218,12 @@ def memory_by_key(tx: ReadTransaction, scope: Scope, key: str) -> Memory | None:
     """Return the memory saved under a key by exactly this agent, user and session."""
     row = tx.execute(SELECT_MEMORY.where(_M.key == key, *owner_conditions(scope))).first()
     return None if row is None else memory_from_row(row, scope)
+
+
+def has_key(tx: ReadTransaction, tenant: str, user: str, key: str) -> bool:
+    """Return whether a user has a memory under a key, of whichever agent and session."""
+    query = select(_M.id).where(_M.tenant == tenant, _M.user == user, _M.key == key).limit(1)
+    return tx.execute(query).first() is not None
 
 
 def changed_memories(

@@ -17,14 +17,15 @@ from sqlalchemy.types import TEXT, Boolean
 from memoranda.errors import Incompatible, InvalidType
 from memoranda.records import fast_maker
 from memoranda.storage.base import IndexRow, Owner
+from memoranda.storage.meta import decode
+from memoranda.storage.read_budget import check_read
+from memoranda.storage.row_hash import MEMORY_HASH, not_as_written, row_hash
 from memoranda.storage.schema import lineage, memories, revisions, unpack
 from memoranda.text.checks import escape_surrogates
 from memoranda.text.own_names import WEEKDAYS, own_names
-from memoranda.text.terms import HAS_TIME, NAME_KEY, content_hash, name_parts, time_keys
+from memoranda.text.terms import HAS_TIME, NAME_KEY, name_parts, time_keys
 from memoranda.text.wishes import WISH_KEY, standing_wishes
 from memoranda.types import ANY, JSON, AnyUser, Memory, MemoryType, Scope
-
-_DAMAGED_JSON: Final = "a stored value is damaged: run check, then repair or restore a backup"
 
 
 class by_dialect(FunctionElement[bool]):
@@ -38,9 +39,15 @@ class by_dialect(FunctionElement[bool]):
 
 
 @compiles(by_dialect)
-def _compile_choice(element: by_dialect, compiler: SQLCompiler, **options: Any) -> str:
-    sqlite, postgresql = element.clauses
-    return f"({compiler.process(postgresql if compiler.dialect.name == 'postgresql' else sqlite, **options)})"
+def _compile_for_sqlite(element: by_dialect, compiler: SQLCompiler, **options: Any) -> str:
+    sqlite, _ = element.clauses
+    return f"({compiler.process(sqlite, **options)})"
+
+
+@compiles(by_dialect, "postgresql")
+def _compile_for_postgresql(element: by_dialect, compiler: SQLCompiler, **options: Any) -> str:
+    _, postgresql = element.clauses
+    return f"({compiler.process(postgresql, **options)})"
 
 
 class json_items(FunctionElement[str]):
@@ -52,11 +59,13 @@ class json_items(FunctionElement[str]):
 
 
 @compiles(json_items)
-def _compile_items(element: json_items, compiler: SQLCompiler, **options: Any) -> str:
-    argument = compiler.process(element.clauses, **options)
-    if compiler.dialect.name == "postgresql":
-        return f"json_array_elements_text(CAST({argument} AS json))"
-    return f"json_each({argument})"
+def _list_in_sqlite(element: json_items, compiler: SQLCompiler, **options: Any) -> str:
+    return f"json_each({compiler.process(element.clauses, **options)})"
+
+
+@compiles(json_items, "postgresql")
+def _list_in_postgresql(element: json_items, compiler: SQLCompiler, **options: Any) -> str:
+    return f"json_array_elements_text(CAST({compiler.process(element.clauses, **options)} AS json))"
 
 
 # One encoder for all: `json.dumps` with options creates a new one at each call.
@@ -73,7 +82,7 @@ _EDITED_AT = case((_M.version == 1, null()), (_M.key.is_not(None), _M.valid_from
 MEMORY_COLUMNS = [
     _M.id, _M.content, _M.type, _M.importance, _M.recorded_at, _M.valid_from, _M.tenant, _M.agent, _M.user, _M.session,
     _M.source, _M.trust, _M.metadata, _M.key, _M.value, _M.message_id, _M.speaker, _M.valid_to, _M.expires_at,
-    _M.superseded_by, _M.archived_at, _M.version, _M.content_hash, _M.pinned, _M.notes,
+    _M.superseded_by, _M.archived_at, _M.version, MEMORY_HASH, _M.pinned, _M.notes,
     _M.quarantined_at, _M.superseded_at, _EDITED_AT,
 ]  # fmt: skip
 SELECT_MEMORY = select(*MEMORY_COLUMNS)
@@ -181,19 +190,32 @@ def check_row(row: Mapping[str, Any], scope: Scope, what: str) -> None:
 def memory_from_row(row: Sequence[Any], scope: Scope | None = None) -> Memory:
     """Return the `Memory` in a row of `SELECT_MEMORY`; `Incompatible` when the row is not what was written.
 
-    With the scope it was asked for, that is also checked in the row itself: a database finds rows by its indexes, and
-    trusts them. One flipped bit in the middle of one made SQLite return the memories of another user.
+    The row proves by its hash whose it is. With the scope it was asked for, that is compared too: a database finds rows
+    by its indexes, and trusts them. One flipped bit in the middle of one made SQLite return memories of another user.
     """
+    check_read(row)
     if scope is not None:
         check_owner(_is_of(row, scope), f"memory {row[0]}")
     try:
         memory = _build_memory(row)
-        is_intact = content_hash(memory.content) == row[22]
+        more = f"{row[12]}{row[24]}" if row[14] is None else f"{unpack(row[14])}{row[12]}{row[24]}"
+        is_intact = row_hash(row[0], row[6:10], row[13], memory.content, more) == row[22]
     except (TypeError, ValueError, OverflowError, AttributeError) as error:
         raise Incompatible(f"memory {row[0]} is damaged ({error}): restore a backup") from error
     if not is_intact:
-        raise Incompatible(f"memory {row[0]} is damaged (its text is not what was written): restore a backup")
+        raise not_as_written(f"memory {row[0]}")
     return memory
+
+
+def owner_of_memory(memory: Memory) -> tuple[str, str, str, str]:
+    """Return tenant, agent, user and session as the tables hold them."""
+    return memory.tenant, memory.agent or "", memory.user or "", memory.session or ""
+
+
+def check_revision(memory: Memory, content: str, metadata: str, stored: bytes | None) -> None:
+    """Raise `Incompatible` unless a former version is of this memory, and is what was written."""
+    if row_hash(memory.id, owner_of_memory(memory), None, content, metadata) != stored:
+        raise not_as_written(f"a former version of memory {memory.id}")
 
 
 def _is_of(row: Sequence[Any], scope: Scope) -> bool:
@@ -240,12 +262,13 @@ def _from_json(text: str) -> dict[str, Any]:
 
 def stored_json(text: str | bytes | None, kind: type = object) -> Any:
     """Return the JSON value of a column; `Incompatible` when it is none of this kind: the file is damaged."""
-    try:
-        value = json.loads(text or "")
-    except (TypeError, ValueError) as error:
-        raise Incompatible(_DAMAGED_JSON) from error
+    return decode(text or "", lambda given: _json_of_kind(given, kind))
+
+
+def _json_of_kind(text: str | bytes, kind: type) -> Any:
+    value = json.loads(text)
     if not isinstance(value, kind):
-        raise Incompatible(_DAMAGED_JSON)
+        raise TypeError(f"not a {kind.__name__}")
     return value
 
 

@@ -42,7 +42,7 @@ class LongText(types.TEXT):
         return unpack if dialect.name == "sqlite" else None
 
 
-HEAD = "0008"
+HEAD = "0009"
 """The newest migration; a store at this version opens without loading Alembic."""
 
 metadata = MetaData()
@@ -78,6 +78,7 @@ messages = Table(
     Column("recorded_at", BigInteger, nullable=False),
     # The position in the conversation of exactly this scope, without gaps; NULL for the source message of a memory.
     Column("position", Integer),
+    Column("row_hash", BLOB),
     Index("messages_once", "message_id", *_SCOPE, unique=True, sqlite_where=text("position IS NULL")),
     Index("messages_in_order", "tenant", "user", "session", "seq"),
     Index("messages_position", *_SCOPE, "position", sqlite_where=text("position IS NOT NULL")),
@@ -124,6 +125,8 @@ memories = Table(
     Column("superseded_at", BigInteger),
     # Which policy of upkeep archived it and why; NULL when a person did.
     Column("archive_reason", TEXT),
+    # Of the id, the owner and what was written, see `row_hash.py`.
+    Column("row_hash", BLOB),
     Index("memories_scope", "tenant", "user", "id"),
     Index("memories_hash", "tenant", "content_hash"),
     Index("memories_message", "message_seq", sqlite_where=text("message_seq IS NOT NULL")),
@@ -212,6 +215,7 @@ revisions = Table(
     Column("source", TEXT),
     Column("metadata", TEXT, nullable=False),
     Column("changed_at", BigInteger, nullable=False),
+    Column("row_hash", BLOB),
 )
 
 # One row for each ended session, kept after the session's data is deleted.

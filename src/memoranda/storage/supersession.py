@@ -398,7 +398,13 @@ def latest(ids: Iterable[int], limit: int = 5) -> list[int]:
 
 
 # "Scratch that", "I made that up": whatever was answered in between.
-_OWN_WORDS: Final = re.compile(r"\b(?:i|scratch|strike|forget|ignore|disregard)\b", re.I)
+_OWN_WORDS: Final = re.compile(
+    r"\b(?:i|me|my|we|our|you|scratch|scrap|strike|forget|ignore|disregard|undo|delete|erase|remove|revert|cancel|discard"
+    r"|drop|never ?mind|nvm|jk|kidding|joking|joke|lies?|lied|lying|prank|made|meant|oops|test|testing"
+    r"|wrong (?:window|chat|person|thread|tab|channel|group|conversation|recipient|contact|room"
+    r"|screen))\b",
+    re.I,
+)
 _TO_SPEAKER: Final = re.compile(
     r"\byou(?:r|['’]re|['’]ve)?\b|\b(?:congrat\w*|noted|got it|great|ok|okay|sure|wow|nice)\b", re.I
 )
@@ -415,7 +421,7 @@ def denies_answer(words: str, answers: Iterable[str], said: str | None) -> bool:
         answers: What others said since the speaker's last words.
         said: Those last words: an answer that repeats a name or a number of them to the speaker only confirms it.
     """
-    if _OWN_WORDS.search(words):
+    if _OWN_WORDS.search(words) or words.lstrip().startswith("/"):
         return False
     values = set(_VALUE.findall(said or ""))
     stated = [each for each in answers if len(each.split()) >= _STATEMENT and not each.rstrip().endswith("?")]

@@ -275,7 +275,7 @@ def _replace_row(tx: Transaction, change: Edit) -> Outcome:
     if known.version != change.version:
         raise version_conflict(known, change.version)
     lifecycle.keep_revision(tx, change.id)
-    columns = edited_columns(new) | {"version": known.version + 1}
+    columns = edited_columns(new, known) | {"version": known.version + 1}
     tx.execute(update(memories).where(memories.c.id == change.id).values(columns))
     if new.vector is not None or new.content != known.content:
         tx.execute(delete(vectors).where(vectors.c.memory_id == change.id))

@@ -10,7 +10,16 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from memoranda.recall.render import render_hits
-from memoranda.security.fence import FENCE, close_mark, find_recalled_spans, neutralise, open_mark, remove_recalled
+from memoranda.security.fence import (
+    FENCE,
+    TEMPLATE_TOKEN,
+    close_mark,
+    find_recalled_spans,
+    fold_character,
+    neutralise,
+    open_mark,
+    remove_recalled,
+)
 from tests.unit.recall.samples import MARKER, NOW, hit
 
 ANY_MARK = re.compile(rf"<\s*/?\s*{FENCE}", re.IGNORECASE)
@@ -149,6 +158,13 @@ def test_token_of_a_chat_template_is_escaped(token: str) -> None:
     shown = neutralise(f"tea {token} milk")
     assert token not in shown
     assert token[1:] in shown
+
+
+@pytest.mark.parametrize("token", ["＜|im_end|＞", "<|ＩＭ_end|>", "<|im_\u200bend|>", "［INST］"])
+def test_token_in_other_characters_is_escaped(token: str) -> None:
+    shown = neutralise(f"tea {token} milk")
+    assert not TEMPLATE_TOKEN.search("".join(map(fold_character, shown)))
+    assert shown.endswith(" milk")
 
 
 def test_ordinary_brackets_stay() -> None:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memoranda import MemoryManager
 from memoranda.errors import InvalidInput
 from memoranda.security.redaction import (
     DEFAULT_PATTERNS,
@@ -15,6 +16,7 @@ from memoranda.security.redaction import (
     may_hold_secret,
     redact_secrets,
 )
+from memoranda.testing.fakes import HashEmbedder
 from memoranda.types import JSON
 from tests.unit.security.secret_cases import keeps_out, read_benign, read_said, read_secrets
 
@@ -255,3 +257,12 @@ def test_password_after_a_slash_or_in_quotes_is_found(text: str, secret: str) ->
 )
 def test_words_after_a_slash_are_no_password(text: str) -> None:
     assert not find_secrets(text)
+
+
+def test_metadata_loses_what_its_texts_say_and_keeps_its_ids() -> None:
+    with MemoryManager("sqlite://", embedder=HashEmbedder(32)) as manager:
+        said = {"note": "My password is hunter2horse!", "tags": ["the PIN is 7741", "bank"], "id": "4111111111111111"}
+        expected = {"note": "My password is [redacted]", "tags": ["the PIN is [redacted]", "bank"], "id": said["id"]}
+        memory = manager.add_memory("a note", metadata=said)
+        assert memory.metadata == expected
+        assert manager.update(memory.id, metadata={"b": 1, **said}).metadata == {"b": 1, **expected}

@@ -1,11 +1,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
-from memoranda.errors import InvalidInput
+from memoranda.cli.app import app
+from memoranda.errors import InvalidInput, Unavailable
 from memoranda.sessions import redis
+from memoranda.settings import MemoryConfig, database_url
+from memoranda.storage import database_file, open_store
 from memoranda.storage.postgres.connections import parse_url
 
 
@@ -32,3 +37,46 @@ def test_address_that_cannot_be_read_is_a_typed_error_without_its_password(
         read(url)
     assert "secret" not in str(refused.value)
     assert refused.value.__cause__ is None
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("postgresql://ann:secret@host/db", "postgresql://host/db"),
+        ("postgresql://ann:secret@host:5433/db", "postgresql://host:5433/db"),
+        ("postgresql://one:5433,two:5434/db", "postgresql://one:5433,two:5434/db"),
+        ("postgresql://one,two/db?port=5433", "postgresql://one:5433,two:5433/db"),
+        ("postgresql://[::1]:5433/db", "postgresql://[::1]:5433/db"),
+        ("POSTGRESQL://host/db", "postgresql://host/db"),
+    ],
+)
+def test_address_is_shown_with_its_ports_and_without_its_password(url: str, shown: str) -> None:
+    assert parse_url(url).shown == shown
+
+
+@pytest.mark.parametrize(
+    ("command", "instead"),
+    [(["restore", "a.backup"], "pg_restore"), (["encrypt"], "disk"), (["decrypt"], "disk"), (["rekey"], "disk")],
+)
+def test_commands_for_files_say_what_to_use_for_a_server(
+    command: list[str], instead: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.backup").touch()
+    for scheme in ("postgresql", "POSTGRES"):
+        done = CliRunner().invoke(app, [*command, "--db", f"{scheme}://ann:secret@host/db"])
+        said = " ".join((done.output + done.stderr).split())
+        assert done.exit_code != 0
+        assert "not a single file" in said, said
+        assert instead in said
+        assert "secret" not in said
+
+
+def test_schemes_may_be_in_capital_letters(tmp_path: Path) -> None:
+    config = MemoryConfig(db_url="SQLite:///a.db", storage_dir=str(tmp_path))
+    assert database_file(database_url(config)) == tmp_path / "a.db"
+    store = open_store(f"SQLITE:///{tmp_path}/a.db")
+    assert store.path == tmp_path / "a.db"
+    store.close()
+    with pytest.raises(Unavailable, match=r"127\.0\.0\.1:9/db"):
+        open_store("PostgreSQL://127.0.0.1:9/db")

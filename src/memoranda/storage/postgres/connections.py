@@ -37,13 +37,16 @@ _LOCK_SECONDS: Final = 30
 _IDLE_SECONDS: Final = 120
 _PIPELINE: Final = "memoranda.pipeline"
 _EXAMPLE: Final = "write postgresql://user:password@host:5432/database"
+_ENCODING: Final = "UTF8"
 
 _LOST: Final = ("08", "57P01", "57P02", "57P03", "25006")
-"""The connection or the server is gone, or this is no longer the server that writes. So says no SQLSTATE at all."""
+"""The connection or the server is gone, or this is no longer the server that writes; so without any SQLSTATE."""
 _BUSY: Final = ("40001", "40P01", "55P03")
 """Another transaction was in the way."""
 _CHANGED: Final = "0A000"
 """A prepared statement no longer returns the same columns, since a table has changed."""
+_ONLY_WHERE_ASKED: Final = 1_000_000_000
+"""Runs after which the driver prepares a statement by itself; those of every write ask for it at once."""
 _UNPREPARED: Final = ("26000", "42P05")
 """A statement is not prepared, or was before: something between gave us the session of another connection."""
 _PASSING: Final = (*_BUSY, _CHANGED, *_UNPREPARED)
@@ -81,11 +84,19 @@ def parse_url(url: str) -> ServerAddress:
         raise InvalidInput(f"the URL names no database: {_EXAMPLE}")
     if any(number < 1 for number in numbers.values()):
         raise InvalidInput("pool_size and prepare_threshold must be at least 1")
-    hosts = str(found.get("host", "localhost"))
+    hosts = _hosts_of(found)
     if "," in hosts and "target_session_attrs" not in found:
         options["target_session_attrs"] = "read-write"  # of several servers, the one that is not a standby
         conninfo = urlunsplit(("postgresql", parts.netloc, parts.path, urlencode(options), ""))
     return ServerAddress(conninfo, f"postgresql://{hosts}/{found['dbname']}", **numbers)
+
+
+def _hosts_of(found: Mapping[str, Any]) -> str:
+    """Return the servers that libpq's settings name, each with its port if they name one."""
+    hosts = str(found.get("host") or found.get("hostaddr") or "localhost").split(",")
+    ports = str(found.get("port") or "").split(",")
+    pairs = zip(hosts, ports * len(hosts) if len(ports) == 1 else ports, strict=False)
+    return ",".join((f"[{host}]" if ":" in host else host) + f":{port}" * bool(port) for host, port in pairs)
 
 
 class ServerConnections:
@@ -147,9 +158,14 @@ class ServerConnections:
 
     @contextmanager
     def outside_transactions(self) -> Iterator[Connection]:
-        """Yield a connection that commits each statement by itself."""
+        """Yield a connection that commits each statement by itself, also those that change the tables."""
         with self.errors(), self._connect() as connection:
-            yield connection
+            try:
+                yield connection
+                driver_of(connection).forget_statements()
+            except BaseException:
+                connection.invalidate()
+                raise
 
     def retry_read(self, read: Callable[[], R]) -> R:
         """Return what `read` returns; read again when the connection was lost or another transaction in the way."""
@@ -228,7 +244,7 @@ def tenant_settings(tenant: Tenant) -> dict[str, str]:
 
 def set_local(driver: Any, settings: Mapping[str, str]) -> None:
     """Change settings until the transaction ends, all of them in one statement."""
-    driver.execute(*_set_local(settings))
+    driver.execute(*_set_local(settings), prepare=True)
 
 
 def _set_local(settings: Mapping[str, str]) -> Statement:
@@ -252,6 +268,11 @@ def is_lost(error: BaseException | None) -> bool:
     if error.sqlstate is None:
         return isinstance(error, psycopg.OperationalError)
     return error.sqlstate.startswith(_LOST)
+
+
+def is_locked(error: BaseException | None) -> bool:
+    """Return whether the server gave up waiting for a lock that another transaction has."""
+    return isinstance(error, psycopg.errors.LockNotAvailable)
 
 
 def pause(attempt: int) -> None:
@@ -301,6 +322,10 @@ def error_for(error: BaseException | None, where: str) -> MemorandaError:
     return Unavailable(f"{where}: {what} ({message})", retry_after=1.0)
 
 
+_OTHER_ENCODING: Final = (
+    "{where} has the encoding {encoding}, which cannot hold every text: run CREATE DATABASE name ENCODING 'UTF8' "
+    "TEMPLATE template0, then `memoranda migrate` there; pg_dump moves what this one holds"
+)
 _REFUSALS: Final = (
     (re.compile(r'database "[^"]*" does not exist'), "3D000"),
     (
@@ -329,6 +354,7 @@ class _Opener:
             connection = ServerConnection.connect(
                 self._address.conninfo,
                 autocommit=True,  # a transaction begins with a statement of its own, which is sent with the next one
+                client_encoding=_ENCODING,
                 connect_timeout=_CONNECT_SECONDS,
                 application_name="memoranda",
                 prepare_threshold=self._address.prepare_threshold,
@@ -336,8 +362,18 @@ class _Opener:
         except psycopg.OperationalError as error:
             several = "," in self._address.shown  # another one may have given another reason
             raise error if several else _with_state(error) from error
-        connection.prepares = self.prepares and connection.is_direct()
+        self._require_encoding(connection)
+        if self.prepares and connection.is_direct():
+            connection.prepares = True
+            connection.prepare_threshold = _ONLY_WHERE_ASKED
         return connection
+
+    def _require_encoding(self, connection: ServerConnection) -> None:
+        """Close a connection to a database that cannot hold every text, and raise `Incompatible`."""
+        encoding = connection.info.parameter_status("server_encoding")
+        if encoding != _ENCODING:
+            connection.close()
+            raise Incompatible(_OTHER_ENCODING.format(where=self._address.shown, encoding=encoding))
 
 
 @contextmanager

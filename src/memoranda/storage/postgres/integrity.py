@@ -22,7 +22,8 @@ _WRONG_COUNTS: Final = """
 _CHECKS: Final = {
     "memories without terms": "SELECT id FROM memories WHERE terms = '' AND content ~ '[a-zA-Z0-9]'",
     "memories without a vector": """
-        SELECT id FROM memories WHERE EXISTS (SELECT 1 FROM generations WHERE active = 1) AND NOT EXISTS
+        SELECT id FROM memories WHERE content <> '' AND EXISTS (SELECT 1 FROM generations WHERE active = 1)
+        AND NOT EXISTS
         (SELECT 1 FROM vectors JOIN generations ON generations.id = generation
          WHERE active = 1 AND memory_id = memories.id)""",
     "vectors of the wrong size": """

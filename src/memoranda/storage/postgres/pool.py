@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import threading
 import time
 import weakref
@@ -13,6 +14,7 @@ from functools import cache
 from typing import Any, Final, TypeAlias
 
 import psycopg
+from psycopg.pq import TransactionStatus
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 from sqlalchemy.pool.base import _ConnectionRecord
@@ -116,6 +118,23 @@ class LimitedPool(NullPool):
                 self._idle.pop().close()
 
 
+def _is_news(record: logging.LogRecord) -> bool:
+    """Return whether nobody learns in another way what the driver logs.
+
+    At the end of a pipeline, it logs every error after the first. That one is raised: it is tried again, or is the
+    caller's. A lost connection would leave a line for each statement that was under way.
+    """
+    pipeline = record.args[0] if isinstance(record.args, tuple) and record.args else None
+    follows = isinstance(pipeline, psycopg.Pipeline) and isinstance(pipeline._conn, ServerConnection)
+    if follows:
+        _LOGGER.debug("%s", record.getMessage())
+    return not follows
+
+
+_LOGGER: Final = logging.getLogger("memoranda")
+logging.getLogger("psycopg").addFilter(_is_news)
+
+
 class ServerConnection(psycopg.Connection[Any]):
     """A connection of the driver that can send several statements in one message, each planned once."""
 
@@ -129,6 +148,19 @@ class ServerConnection(psycopg.Connection[Any]):
         """Return whether the server itself answers: a pooler has a number of its own for the session."""
         found = self.execute("SELECT pg_backend_pid()").fetchone()
         return found is not None and found[0] == self.info.backend_pid
+
+    def rollback(self) -> None:
+        """Undo a transaction, if there is one."""
+        is_idle = self.info.transaction_status == TransactionStatus.IDLE
+        super().rollback()
+        if not is_idle:
+            self.forget_statements()
+
+    def forget_statements(self) -> None:
+        """Drop what is prepared, after something for which the driver drops everything, whoever has prepared it."""
+        if self._statement_names:
+            self.execute("DEALLOCATE ALL")
+            self._statement_names.clear()
 
     def fetch_all(self, statements: Sequence[Statement]) -> list[list[Any]]:
         """Return the rows of each statement. All are sent in one message, which the server runs as one transaction.

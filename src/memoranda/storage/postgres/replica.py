@@ -9,14 +9,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import Final, TypeVar
 
 from sqlalchemy import Connection
 
-from memoranda.errors import Incompatible, InvalidInput, Unavailable
-from memoranda.storage.base import Durability, IndexRow, PartitionKey, ReadTransaction, Tenant, TextVector
+from memoranda.errors import Incompatible, InvalidInput, MemorandaError, Unavailable
+from memoranda.storage.base import (
+    Durability,
+    IndexRow,
+    PartitionKey,
+    ReadTransaction,
+    StoreStatus,
+    Tenant,
+    TextVector,
+)
 from memoranda.storage.meta import get_meta
 from memoranda.storage.postgres.connections import parse_url
 from memoranda.storage.postgres.schema import STORE_ID, require_version
@@ -30,6 +38,8 @@ _WAIT_SECONDS: Final = 0.1
 _POLL_SECONDS: Final = 0.005
 _AWAY_SECONDS: Final = 5.0
 """How long a standby that did not answer, or was behind, is not asked again."""
+_BEHIND_SECONDS: Final = 30.0
+"""How long a standby may be behind before that is a problem to report: a moment is not."""
 _POSITION: Final = "SELECT pg_current_wal_lsn()::text"
 _HAS_REPLAYED: Final = "SELECT pg_is_in_recovery(), coalesce(pg_last_wal_replay_lsn() >= %s::pg_lsn, false)"
 
@@ -69,11 +79,14 @@ class ReplicatedStore(PostgresStore):
         super().__init__(url, durability=durability, clock=clock)
         self._ask_again_at = 0.0
         self._standby: StandbyStore | None = None
+        self._behind_since: float | None = None
+        self._problem: str | None = None
+        self._read_where = parse_url(read_url).shown
         self._open_standby = partial(StandbyStore, read_url, durability=durability, clock=clock)
         try:
             self._find_standby()
-        except Unavailable:  # the primary answers alone until it is there
-            self._leave_alone()
+        except Unavailable as error:  # the primary answers alone until it is there
+            self._leave_alone(error)
         except BaseException:
             self.close()
             raise
@@ -94,6 +107,11 @@ class ReplicatedStore(PostgresStore):
     def rows(self, key: PartitionKey, ids: IntArray | None, generation: int | None) -> Iterator[IndexRow]:
         return PostgresStore.rows(self._choose(), key, ids, generation)
 
+    def status(self) -> StoreStatus:
+        found = super().status()
+        self._choose()
+        return found if self._problem is None else replace(found, problems=(*found.problems, self._problem))
+
     def close(self) -> None:
         super().close()
         if self._standby is not None:
@@ -111,9 +129,10 @@ class ReplicatedStore(PostgresStore):
     def _answer(self, ask: Callable[[PostgresStore], R]) -> R:
         store = self._choose()
         if store is not self:
-            with suppress(Unavailable):
+            try:
                 return ask(store)
-            self._leave_alone()
+            except Unavailable as error:
+                self._leave_alone(error)
         return ask(self)
 
     def _choose(self) -> PostgresStore:
@@ -122,16 +141,25 @@ class ReplicatedStore(PostgresStore):
             return self
         [[(position,)]] = self._ask(None, (_POSITION, ()))
         deadline = time.monotonic() + _WAIT_SECONDS
-        with suppress(Unavailable):
+        try:
             standby = self._find_standby()
             while not standby.has_replayed(position):
                 if time.monotonic() > deadline:
                     self._leave_alone()
                     return self
                 time.sleep(_POLL_SECONDS)
-            return standby
-        self._leave_alone()
-        return self
+        except (Unavailable, Incompatible, InvalidInput) as error:  # a wrong one is refused only at the start
+            self._leave_alone(error)
+            return self
+        self._behind_since = self._problem = None
+        return standby
 
-    def _leave_alone(self) -> None:
-        self._ask_again_at = time.monotonic() + _AWAY_SECONDS
+    def _leave_alone(self, error: MemorandaError | None = None) -> None:
+        """Let the primary answer for a while, since the standby is behind, or fails."""
+        now = time.monotonic()
+        self._ask_again_at = now + _AWAY_SECONDS
+        self._behind_since = now if self._behind_since is None else self._behind_since
+        behind = now - self._behind_since
+        reason = None if behind < _BEHIND_SECONDS else f"it has been behind for {behind:.0f} seconds"
+        if (reason := str(error) if error is not None else reason) is not None:
+            self._problem = f"the replica {self._read_where} is not used, the primary answers every read: {reason}"

@@ -19,12 +19,19 @@ from sqlalchemy.exc import DBAPIError
 
 from memoranda.errors import Incompatible, InvalidInput, Unavailable
 from memoranda.storage.postgres import search
+from memoranda.storage.postgres.tables import (
+    VERSION_TABLE,
+    clear_statistics,
+    grant,
+    keep_texts_out_of_statistics,
+    tables_with_tenant,
+)
+from memoranda.storage.row_hash import POSTGRES_FUNCTION
 from memoranda.storage.schema import HEAD, LongText, counters, jobs, metadata, seals, short_lived
 from memoranda.text.terms import TERMS_VERSION
 
 STORE_ID: Final = "store_id"
 TERMS: Final = "terms:version"
-VERSION_TABLE: Final = "memoranda_version"
 _MIGRATION_LOCK: Final = 7_364_519_201
 _LOCK_SECONDS: Final = 60.0
 _CHILDREN: Final = {
@@ -216,10 +223,34 @@ def _add_association_metadata(_: Connection) -> Iterator[str]:
     yield 'ALTER TABLE associations ADD COLUMN metadata text COLLATE "C"'
 
 
+_HASHED: Final = (
+    POSTGRES_FUNCTION,
+    # A server of an older version writes no hash: what it edits has none from then on.
+    """
+    CREATE FUNCTION memoranda_memory_edited() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+      NEW.row_hash := NULL;
+      RETURN NEW;
+    END $$""",
+    "CREATE TRIGGER memories_edited BEFORE UPDATE OF content, value, metadata, notes ON memories FOR EACH ROW"
+    " WHEN (NEW.row_hash IS NOT DISTINCT FROM OLD.row_hash"
+    " AND (OLD.content, OLD.value, OLD.metadata, OLD.notes)"
+    " IS DISTINCT FROM (NEW.content, NEW.value, NEW.metadata, NEW.notes))"
+    " EXECUTE FUNCTION memoranda_memory_edited()",
+)
+
+
+def _add_row_hashes(_: Connection) -> Iterator[str]:
+    for table in ("memories", "messages", "revisions"):
+        yield f"ALTER TABLE {table} ADD COLUMN row_hash bytea"
+    yield from _HASHED
+
+
 def _note_oldest_server(_: Connection) -> Iterator[str]:
     yield f"ALTER TABLE {VERSION_TABLE} ADD COLUMN usable_from text"
 
 
+_NO_STATISTICS: Final = "0009.1"
 _STEPS: Final[dict[str, Callable[[Connection], Iterator[str]]]] = {
     "0004.1": _owner_first_indexes,
     "0004.2": _search_tables,
@@ -228,6 +259,8 @@ _STEPS: Final[dict[str, Callable[[Connection], Iterator[str]]]] = {
     "0006.1": _compress_long_texts,
     "0007": _add_association_metadata,
     "0008": _note_oldest_server,
+    "0009": _add_row_hashes,
+    _NO_STATISTICS: keep_texts_out_of_statistics,
 }
 """What brings a database from the version before to this one, by version.
 
@@ -288,7 +321,7 @@ def upgrade(connection: Connection, service_role: str | None = None) -> list[str
         roles.add(service_role)
         done.append(f"the role {service_role} may read and write rows")
     for role in sorted(roles):
-        _grant(connection, role)
+        grant(connection, role)
     return done
 
 
@@ -315,7 +348,9 @@ def _create(connection: Connection) -> list[str]:
     metadata.create_all(connection, tables=[each for each in metadata.tables.values() if each not in (counters, seals)])
     own_steps = (step(connection) for version, step in sorted(_STEPS.items()) if "." in version)
     # A chain: the policies are for the tables that have a tenant by then.
-    for statement in chain(_OWN_TABLES, _FUNCTIONS, _TRIGGERS, _tenant_columns(), _policies(connection), *own_steps):
+    for statement in chain(
+        _OWN_TABLES, _FUNCTIONS, _TRIGGERS, _HASHED, _tenant_columns(), _policies(connection), *own_steps
+    ):
         connection.execute(text(statement))
     connection.execute(text(f"CREATE TABLE {VERSION_TABLE} (version text NOT NULL, usable_from text)"))
     values = {"version": VERSION, "usable_from": USABLE_FROM}
@@ -332,6 +367,8 @@ def _run_steps(connection: Connection, version: str) -> list[str]:
             connection.execute(text(statement))
         connection.execute(text(f"UPDATE {VERSION_TABLE} SET version = :version"), {"version": step})
         done.append(f"migrated to schema {step}")
+    if version < _NO_STATISTICS:
+        done += clear_statistics(connection)
     if done:
         connection.execute(text(f"UPDATE {VERSION_TABLE} SET usable_from = :version"), {"version": USABLE_FROM})
     return done
@@ -379,19 +416,6 @@ def _add_vectors(connection: Connection) -> list[str]:
     return ["large owners are searched by pgvector"]
 
 
-def tables_with_tenant(connection: Connection) -> list[str]:
-    """Return the tables of Memoranda whose rows belong to a tenant."""
-    return list(
-        connection.execute(
-            text(
-                "SELECT c.table_name FROM information_schema.columns AS c JOIN information_schema.tables AS t"
-                " USING (table_schema, table_name) WHERE c.table_schema = current_schema()"
-                " AND c.column_name = 'tenant' AND t.table_type = 'BASE TABLE' ORDER BY 1"
-            )
-        ).scalars()
-    )
-
-
 def _require_bound_role(connection: Connection, role: str) -> None:
     found = connection.execute(
         text("SELECT rolsuper OR rolbypassrls, rolname = current_user FROM pg_roles WHERE rolname = :role"),
@@ -404,22 +428,3 @@ def _require_bound_role(connection: Connection, role: str) -> None:
         raise InvalidInput(f"the role {role!r} owns the tables, and could switch row-level security off: use another")
     if bypasses:
         raise InvalidInput(f"the role {role!r} is not bound by row-level security: use one that is no superuser")
-
-
-def _grant(connection: Connection, role: str) -> None:
-    name = connection.dialect.identifier_preparer.quote(role)
-    schema = connection.dialect.identifier_preparer.quote(
-        connection.execute(text("SELECT current_schema()")).scalar_one()
-    )
-    for statement in (
-        f"GRANT USAGE ON SCHEMA {schema} TO {name}",
-        f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO {name}",
-        f"REVOKE INSERT, UPDATE, DELETE ON {VERSION_TABLE} FROM {name}",
-        f"GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA {schema} TO {name}",
-    ):
-        connection.execute(text(statement))
-
-
-def is_lock_timeout(error: BaseException | None) -> bool:
-    """Return whether a migration did not get a lock in time, so that it may be tried again."""
-    return getattr(error, "sqlstate", None) == "55P03"

@@ -6,6 +6,7 @@ runs alone. So whoever checks and then writes can rely on what it has read, as w
 
 from __future__ import annotations
 
+import logging
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -16,7 +17,7 @@ from typing import Any, Final, TypeVar
 from psycopg.errors import NotNullViolation
 from sqlalchemy import Connection
 
-from memoranda.errors import InvalidInput, InvalidType, MemorandaError, OutcomeUnknown
+from memoranda.errors import InvalidInput, InvalidType, MemorandaError, OutcomeUnknown, Unavailable
 from memoranda.storage.base import (
     Durability,
     Generation,
@@ -35,20 +36,21 @@ from memoranda.storage.base import (
     must_sync,
     run_works,
 )
-from memoranda.storage.group_commit import GroupCommit
 from memoranda.storage.integrity import renew_terms
 from memoranda.storage.meta import COPY_UNFINISHED, delete_meta, get_meta, set_meta, unfinished_copy
-from memoranda.storage.postgres import integrity, search
+from memoranda.storage.postgres import integrity, search, vacuum
+from memoranda.storage.postgres.committers import Committers, OwnersLocked, Request, describe_owners, owners_of
 from memoranda.storage.postgres.connections import (
     ServerConnections,
     driver_of,
+    is_locked,
     is_lost,
     is_passing,
     parse_url,
     pause,
 )
 from memoranda.storage.postgres.pool import Statement
-from memoranda.storage.postgres.schema import STORE_ID, TERMS, is_lock_timeout, require_version, upgrade
+from memoranda.storage.postgres.schema import STORE_ID, TERMS, require_version, upgrade
 from memoranda.storage.postgres.transaction import (
     ACTIVE_GENERATION,
     KEYS,
@@ -76,7 +78,10 @@ from memoranda.validation import check_clock
 
 R = TypeVar("R")
 _MAX_STOP_SECONDS: Final = 5.0
+_LOGGER: Final = logging.getLogger("memoranda")
 _TRIES: Final = 6
+_VACUUMS: Final = 3
+"""How often erased rows are looked for after a vacuum, while others are at work."""
 _FORGET_COMMITS: Final = 256
 """After so many commits a process deletes the marks of old ones."""
 _PAGE: Final = 4000
@@ -93,10 +98,15 @@ _UNBOUND: Final = (
     "does not keep tenants apart: CREATE ROLE memoranda_service LOGIN PASSWORD '…', run `memoranda migrate "
     "--service-role memoranda_service` as the role that owns the tables, and connect as memoranda_service"
 )
+_MAY_NOT_VACUUM: Final = (
+    "{where}: this role may not vacuum {table}, so what was forgotten stays in the pages of the server: run `memoranda "
+    "migrate` as the role that owns the tables, which allows it on PostgreSQL 17 and newer; on 16 run `memoranda "
+    "upkeep` as that role"
+)
 _MAY_SET_IDS: Final = "SELECT has_sequence_privilege(pg_get_serial_sequence('changes', 'seq'), 'UPDATE')"
 _STATUS: Final = (
-    "SELECT pg_database_size(current_database()), current_user, rolsuper OR rolbypassrls"
-    " FROM pg_roles WHERE rolname = current_user"
+    "SELECT pg_database_size(current_database()), current_user, rolsuper OR rolbypassrls,"
+    " EXISTS (SELECT 1 FROM meta WHERE key = %s) FROM pg_roles WHERE rolname = current_user"
 )
 
 
@@ -107,7 +117,7 @@ class PostgresStore:
         self.path: Path | None = None
         self._clock = clock if clock is utc_now else check_clock(clock)
         self._connections = ServerConnections(parse_url(url), durability)
-        self._commits: GroupCommit[_Request, Any] = GroupCommit(self._commit)
+        self._commits = Committers(self._commit, self._connections.address.pool_size)
         self._committed = 0
         self._is_copying = False
         self._dimensions: dict[int, int] = {}
@@ -124,7 +134,7 @@ class PostgresStore:
     def write(self, work: Work[R], *, tenant: Tenant = None) -> R:
         if not callable(work):
             raise InvalidType(f"a write is a function of a transaction, not {type(work).__name__}")
-        result: R = self._commits.submit(_Request(work, tenant))
+        result: R = self._commits.submit(Request(work, tenant))
         return result
 
     def stream(self, work: Callable[[ReadTransaction], Iterator[R]], *, tenant: Tenant = None) -> Iterator[R]:
@@ -203,14 +213,32 @@ class PostgresStore:
         return {key: (data, sentences) for key, data, sentences in rows}
 
     def compact(self) -> bool:
-        """Let the server remove deleted rows from its pages. Its log, replicas and backups keep them until they age.
+        """Let the server remove deleted rows from its pages; False while something keeps them there.
 
-        Only a role that owns the tables can; for another one the server's own vacuum does it, within minutes.
+        Free space of the pages, the server's log, replicas and backups keep the bytes until they age.
         """
-        with self._connections.outside_transactions() as connection:
-            driver_of(connection).execute("VACUUM")
-        self.write(_finish_erasure, tenant=ANY)
-        return True
+        return self._clean(rewrite=False)
+
+    def rewrite(self) -> bool:
+        """Write all tables anew, so that free space of their pages keeps nothing either; others wait meanwhile."""
+        return self._clean(rewrite=True)
+
+    def _clean(self, *, rewrite: bool) -> bool:
+        self.write(_remove_empty_owners, tenant=ANY)
+        for attempt in range(1, _VACUUMS + 1):
+            with self._connections.outside_transactions() as connection:
+                driver = driver_of(connection)
+                if refused := vacuum.refused_tables(driver):
+                    _LOGGER.warning("%s", _MAY_NOT_VACUUM.format(where=self._connections.where, table=refused[0]))
+                    return False
+                vacuum.vacuum(driver, rewrite=rewrite)
+            if self.write(_finish_erasure, tenant=ANY):
+                return True
+            pause(attempt)  # for the transactions that run now, which may see the rows
+        _LOGGER.warning(
+            "%s: another transaction, or a standby, still holds rows that were erased", self._connections.where
+        )
+        return False
 
     def check(self) -> list[str]:
         return self.read(integrity.find_problems, tenant=ANY)
@@ -244,16 +272,20 @@ class PostgresStore:
         self.write(write, tenant=ANY)
 
     def status(self) -> StoreStatus:
-        (size, role, bypasses), version = self._fetch(
-            None, lambda driver: (driver.execute(_STATUS).fetchone(), driver.info.parameter_status("server_version"))
-        )
+        def ask(driver: Any) -> tuple[Any, ...]:
+            size, role, bypasses, pending = driver.execute(_STATUS, (ERASURE_PENDING,)).fetchone()
+            refused = vacuum.refused_tables(driver) if pending else []
+            return size, role, bypasses, refused, driver.info.parameter_status("server_version")
+
+        size, role, bypasses, refused, version = self._fetch(None, ask)
+        kept = [_MAY_NOT_VACUUM.format(where=self._connections.where, table=each) for each in refused[:1]]
         unbound = _UNBOUND.format(where=self._connections.where, role=role) if bypasses else None
         return StoreStatus(
             database=self._connections.where,
             size_bytes=int(size),
             library="PostgreSQL",
             version=str(version),
-            problems=() if unbound is None else (unbound,),
+            problems=(*(() if unbound is None else (unbound,)), *kept),
             unbound=unbound,
         )
 
@@ -268,7 +300,7 @@ class PostgresStore:
     def after_fork(self, *, in_child: bool) -> None:
         self._connections.after_fork(in_child=in_child)
         if in_child:
-            self._commits = GroupCommit(self._commit)
+            self._commits = Committers(self._commit, self._connections.address.pool_size)
 
     def _read(self, tenant: Tenant, work: Callable[[Connection], R]) -> R:
         def once() -> R:
@@ -299,13 +331,15 @@ class PostgresStore:
             self.write(_renew_terms, tenant=ANY)
         return str(store_id)
 
-    def _commit(self, requests: Sequence[_Request]) -> list[Any]:
+    def _commit(self, requests: Sequence[Request], patience: float | None) -> list[Any]:
         """Run the works in one transaction; again when it failed for a reason that passes.
+
+        With `patience`, `OwnersLocked` is raised after so many seconds, while another transaction has what this needs.
 
         When COMMIT gets no answer, the next try takes the same locks, so the lost transaction has ended by then; the
         mark that it wrote says whether it was committed.
         """
-        mark, owners = uuid.uuid4(), _owners_of(requests)
+        mark, owners = uuid.uuid4(), owners_of(requests)
         settings = self._connections.write_settings(sync=must_sync([request.work for request in requests]))
         results: list[Any] | None = None
         for attempt in range(1, _TRIES + 1):
@@ -313,11 +347,12 @@ class PostgresStore:
             try:
                 with self._connections.errors(), self._connections.writing() as connection:
                     tx = PostgresTransaction(connection, to_micros(self._clock()))
-                    tx.lock(owners, settings)
+                    # Once it may have been committed, only the mark can tell: there is no giving up.
+                    tx.lock(owners, settings, patience if results is None else None)
                     if results is not None and _is_committed(tx, mark):
                         return results
                     results = None
-                    tx.driver.execute(_ADD_COMMIT, (self._is_copying, mark))
+                    tx.driver.execute(_ADD_COMMIT, (self._is_copying, mark), prepare=True)
                     done = _run(tx, requests)
                     self._forget_commits(tx)
                     results = done
@@ -326,12 +361,17 @@ class PostgresStore:
                 if results is done and not is_lost(error.__cause__):
                     results = None  # the server has answered: this was undone
                 in_doubt = results is not None
+                if patience is not None and is_locked(error.__cause__) and not in_doubt:
+                    raise OwnersLocked(str(error)) from error.__cause__
                 if attempt == _TRIES or not (in_doubt or is_passing(error.__cause__)):
-                    raise self._last_error(error, in_doubt=in_doubt) from error.__cause__
+                    raise self._last_error(error, owners, in_doubt=in_doubt) from error.__cause__
                 pause(attempt)
         raise AssertionError("the last try returns or raises")
 
-    def _last_error(self, error: MemorandaError, *, in_doubt: bool) -> MemorandaError:
+    def _last_error(self, error: MemorandaError, owners: Sequence[Owner] | None, *, in_doubt: bool) -> MemorandaError:
+        if not in_doubt and is_locked(error.__cause__):
+            held = f"another transaction holds {describe_owners(owners)}"
+            return Unavailable(f"{self._connections.where}: {held}, nothing was written: try again", retry_after=1.0)
         if not in_doubt:
             return unfinished_copy(self._connections.where) if _is_unmarked(error.__cause__) else error
         return OutcomeUnknown(
@@ -353,28 +393,7 @@ def _state_from(erasures: Sequence[Row], generations: Sequence[Row], heads: Sequ
     return PartitionState(generation_from(generations), head_from(heads), head_from(erasures))
 
 
-class _Request:
-    """A work to be committed, and the tenant whose rows it may see."""
-
-    __slots__ = ("owners", "tenant", "work")
-
-    def __init__(self, work: Work[Any], tenant: Tenant) -> None:
-        self.work = work
-        self.owners: frozenset[Owner] | None = getattr(work, "owners", None)
-        self.tenant: Tenant = getattr(work, "tenant", None) if tenant is None else tenant
-
-
-def _owners_of(requests: Sequence[_Request]) -> list[Owner] | None:
-    """Return the owners that all requests together write for, ascending; None when one of them names none."""
-    found: set[Owner] = set()
-    for request in requests:
-        if request.owners is None:
-            return None
-        found |= request.owners
-    return sorted(found)
-
-
-def _run(tx: PostgresTransaction, requests: Sequence[_Request]) -> list[Any]:
+def _run(tx: PostgresTransaction, requests: Sequence[Request]) -> list[Any]:
     results: list[Any] = []
     for tenant, run in groupby(requests, key=lambda request: request.tenant):
         tx.enter(tenant)
@@ -391,9 +410,19 @@ def _is_unmarked(error: BaseException | None) -> bool:
     return isinstance(error, NotNullViolation) and error.diag.table_name == "commits"
 
 
-def _finish_erasure(tx: Transaction) -> None:
+def _remove_empty_owners(tx: Transaction) -> None:
+    """Remove the names of owners of whom nothing is left: their rows are erased with this transaction."""
     integrity.remove_empty_owners(tx)
+    if (pending := get_meta(tx, ERASURE_PENDING)) is not None:
+        set_meta(tx, ERASURE_PENDING, pending)
+
+
+def _finish_erasure(tx: Any) -> bool:
+    """Remove the mark of an erasure when its rows are gone; somebody may have erased more since they were removed."""
+    if not vacuum.is_clean(tx.driver):
+        return False
     delete_meta(tx, ERASURE_PENDING)
+    return True
 
 
 def _renew_terms(tx: Any) -> None:
@@ -417,7 +446,7 @@ def migrate(url: str, *, service_role: str | None = None) -> tuple[str, list[str
                     done = upgrade(connection, service_role)
                 return connections.where, done
             except MemorandaError as error:
-                if attempt == _TRIES or not is_lock_timeout(error.__cause__):
+                if attempt == _TRIES or not is_locked(error.__cause__):
                     raise
             pause(attempt)
     finally:

@@ -26,7 +26,7 @@ from memoranda.files import (
     refuse_database,
     temporary_file,
 )
-from memoranda.results.transfer import Backup
+from memoranda.results.workflows import Backup
 from memoranda.security.encryption import EncryptionKey, random_key
 from memoranda.storage.base import key_file
 from memoranda.storage.database_key import read_key_file, write_key_file

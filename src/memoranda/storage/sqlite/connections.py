@@ -35,7 +35,7 @@ from memoranda.storage.base import Durability
 from memoranda.storage.errors import translate_errors
 from memoranda.storage.sqlite.encryption import DatabaseCipher, open_cipher
 from memoranda.storage.sqlite.file_lock import lock_of, log_of, size_of
-from memoranda.storage.sqlite.raw_readers import HandlePool, RawReaders
+from memoranda.storage.sqlite.pool import HandlePool, RawReaders
 from memoranda.storage.sqlite.scrub import RawFile
 from memoranda.storage.sqlite.seals import watch
 from memoranda.storage.sqlite.transaction import (
@@ -53,6 +53,12 @@ from memoranda.storage.sqlite.transaction import (
 )
 
 _FORK_WAIT = 5.0
+_CACHED_STATEMENTS: Final = 512
+"""Prepared statements that each handle keeps.
+
+`pysqlite3` gives up the one that was used least, which in a full cache is the newest: then the statements of a write
+are prepared again at each commit. Those that set a handle up count as well.
+"""
 _REFUSALS: Final = (Conflict, InvalidInput, NotFound)
 """Errors by which a work says that it must not be written."""
 
@@ -135,7 +141,7 @@ class Connections:
         with translate_errors(str(self.path)), self._reader() as connection, self._driver_errors():
             yield connection
 
-    def fetch(self, statement: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+    def fetch(self, statement: str, parameters: Sequence[object] | Mapping[str, object] = ()) -> list[tuple[Any, ...]]:
         """Return the rows of one statement, without SQLAlchemy: for the few reads that every call makes."""
         self._ensure_open()
         try:
@@ -147,7 +153,7 @@ class Connections:
             self._raw.close()
         return rows
 
-    def _fetch(self, statement: str, parameters: Sequence[object]) -> list[tuple[Any, ...]]:
+    def _fetch(self, statement: str, parameters: Sequence[object] | Mapping[str, object]) -> list[tuple[Any, ...]]:
         raw = self._raw_reader()
         try:
             rows: list[tuple[Any, ...]] = raw.execute(statement, parameters).fetchall()
@@ -381,7 +387,13 @@ def _open_handle(module: Any, path: str, durability: Durability, cipher: Databas
 
 def connect(module: Any, path: str, cipher: DatabaseCipher | None, *, wait_ms: int = BUSY_MS) -> Any:
     """Return a connection of the driver that can read the file."""
-    raw = module.connect(path, isolation_level=None, check_same_thread=False, timeout=wait_ms / 1000)
+    raw = module.connect(
+        path,
+        isolation_level=None,
+        check_same_thread=False,
+        timeout=wait_ms / 1000,
+        cached_statements=_CACHED_STATEMENTS,
+    )
     if cipher is not None:
         try:
             cipher.unlock(raw, path)

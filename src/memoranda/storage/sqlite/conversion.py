@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from memoranda.errors import EncryptionKeyError, NotFound, Unavailable
 from memoranda.files import PRIVATE, delete_abandoned, fsync_file, fsync_folder, is_file, overwrite, shred
-from memoranda.results.transfer import Conversion
+from memoranda.results.workflows import Conversion
 from memoranda.security.encryption import EncryptionKey
 from memoranda.storage.base import key_file
 from memoranda.storage.database_key import read_key_file, write_key_file

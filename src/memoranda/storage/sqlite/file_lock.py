@@ -115,8 +115,33 @@ def require_content(path: Path) -> None:
         )
 
 
+def require_database(path: Path) -> None:
+    """Refuse a database that is gone while a file beside it shows that it was in use: a new one would open it to all.
+
+    A server without a key would be open again, and nothing would say that the memories are missing.
+    """
+    evidence = [file.name for file in (key_file(path), lock_of(path).path) if _shows_use(path, file)]
+    if evidence and not path.exists():  # looked at last: another process may be about to create it
+        raise Incompatible(
+            f"{path} is missing, and {' and '.join(evidence)} beside it shows that it was in use: put the database "
+            "file back or restore a backup; to begin a new one, move what is beside it away first"
+        )
+
+
+def _shows_use(database: Path, file: Path) -> bool:
+    if not file.is_file() or database.exists():
+        return False
+    if file == key_file(database):
+        return bool(size_of(file))
+    lock = lock_of(database)
+    try:
+        return lock.noted() > 0
+    finally:
+        lock.close()
+
+
 def forget_deleted(path: Path) -> None:
-    """Forget what the lock file says about a database that was deleted."""
+    """Forget what the lock file says about a database that was deleted, and that a copy is to replace."""
     lock = lock_of(path)
     if not path.exists() and lock.path.exists():
         lock.forget_note()

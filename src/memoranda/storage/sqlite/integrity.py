@@ -27,21 +27,25 @@ from sqlalchemy import Connection, Table, create_engine, text
 from sqlalchemy.exc import DatabaseError
 from sqlalchemy.pool import StaticPool
 
+from memoranda.display import plural
 from memoranda.errors import Incompatible
 from memoranda.storage import migrations
 from memoranda.storage.base import ReadTransaction, ScrubState, Transaction
 from memoranda.storage.errors import called_by_sqlite
 from memoranda.storage.integrity import run_checks, run_repairs
 from memoranda.storage.meta import decode, get_meta, set_meta
+from memoranda.storage.row_hash import add_functions as add_hash_functions
 from memoranda.storage.rows import SELECT_MEMORY, memory_from_row
 from memoranda.storage.schema import HEAD, memories, metadata, unpack
 from memoranda.storage.sqlite.transaction import Fetch, SQLiteTransaction, read_meta
 from memoranda.text.terms import TERMS_VERSION
 
+_OWN_HASH: Final = "memoranda_row_hash(id, tenant, agent, user, session, key, content, value, metadata, notes)"
 _CHECKS: Final = {
     "memories without terms": "SELECT id FROM memories WHERE terms = '' AND plain_text(content) GLOB '*[a-zA-Z0-9]*'",
     "memories without a vector": """
-        SELECT id FROM memories WHERE EXISTS (SELECT 1 FROM generations WHERE active) AND id NOT IN
+        SELECT id FROM memories WHERE content <> '' AND EXISTS (SELECT 1 FROM generations WHERE active)
+        AND id NOT IN
         (SELECT memory_id FROM vectors JOIN generations ON generations.id = generation WHERE active)""",
     "vectors of the wrong size": """
         SELECT memory_id FROM vectors JOIN generations ON generations.id = generation
@@ -81,10 +85,10 @@ _REPAIRS: Final = {
     "memories entered in the change log": """
         INSERT INTO changes (op, memory_id, tenant, user, at) SELECT 'add', id, tenant, user, recorded_at
         FROM memories WHERE id NOT IN (SELECT memory_id FROM changes WHERE op = 'add')""",
-    "entries of the change log given the owner of their memory": """
+    "entries of the change log given the owner of their memory": f"""
         UPDATE changes SET (tenant, user) = (SELECT tenant, user FROM memories WHERE memories.id = changes.memory_id)
         WHERE EXISTS (SELECT 1 FROM memories WHERE memories.id = changes.memory_id
-        AND (changes.tenant != memories.tenant OR changes.user != memories.user))""",
+        AND (changes.tenant != memories.tenant OR changes.user != memories.user) AND row_hash IS {_OWN_HASH})""",
     "counts corrected": """
         UPDATE counters SET entries =
         (SELECT count(*) FROM memories WHERE memories.tenant = counters.tenant AND type = name)
@@ -119,7 +123,22 @@ def find_problems(tx: SQLiteTransaction) -> list[str]:
 def repair_rows(tx: SQLiteTransaction) -> list[str]:
     """Rebuild every index and what derives from the rows; return what was done, one sentence each."""
     tx.driver_sql("REINDEX")
-    return ["indexes rebuilt", *_fill_change_log(tx), *run_repairs(tx, _REPAIRS)]
+    return ["indexes rebuilt", *_accept_edits(tx), *_fill_change_log(tx), *run_repairs(tx, _REPAIRS)]
+
+
+_ACCEPT: Final = f"""
+    UPDATE memories SET row_hash = {_OWN_HASH}
+    WHERE row_hash IS NOT {_OWN_HASH} AND memoranda_content_hash(content) = content_hash
+    AND EXISTS (SELECT 1 FROM changes WHERE changes.op = 'add' AND changes.memory_id = memories.id
+    AND changes.tenant = memories.tenant AND changes.user = memories.user)"""
+
+
+def _accept_edits(tx: SQLiteTransaction) -> list[str]:
+    """Give memories that another program edited a hash that fits: those with their text, and of the owner whom the
+    change log names too."""
+    add_hash_functions(tx.driver)
+    count = tx.driver.execute(_ACCEPT).rowcount
+    return [f"{plural(count, 'memory')} that another program changed given a new hash"] if count else []
 
 
 _GAPS: Final = """

@@ -15,6 +15,7 @@ from typing import Any, Final
 from sqlalchemy import BLOB, REAL, Table
 
 from memoranda.storage.errors import called_by_sqlite
+from memoranda.storage.row_hash import add_functions as add_hash_functions
 from memoranda.storage.schema import (
     api_keys,
     associations,
@@ -34,8 +35,11 @@ _SEALED: Final = (
 )  # fmt: skip
 _COUNTED: Final = frozenset(("access_count", "accessed_at", "used_at"))
 """Columns that change with every use and that nothing is decided by for certain."""
-_UNSEALED: Final = frozenset((("associations", "metadata"),))
-"""Columns that were added after rows had been sealed without them, and that nothing is decided by."""
+_UNSEALED: Final = frozenset(
+    (("associations", "metadata"), *((table.name, "row_hash") for table in (memories, messages, revisions)))
+)
+"""Columns that were added after rows had been sealed without them: nothing is decided by them, or they are compared
+with the others at each read."""
 _FUNCTION: Final = "memoranda_seal"
 _SEAL_BYTES: Final = 16
 _SHOWN: Final = 5
@@ -47,6 +51,7 @@ def watch(raw: Any) -> None:
     if seals.name not in tables:
         return
     _add_function(raw)
+    add_hash_functions(raw)
     for table in _SEALED:
         for statement in _triggers(table) if table.name in tables else ():
             raw.execute(statement)
@@ -79,8 +84,13 @@ def _add_function(raw: Any) -> None:
 
 
 def _digest(*values: bytes | float | None) -> bytes:
-    parts = [b"-" if value is None else value if isinstance(value, bytes) else str(value).encode() for value in values]
-    return blake2b(b"".join([b"%d:%b" % (len(part), part) for part in parts]), digest_size=_SEAL_BYTES).digest()
+    # In one step, as it is called for every row that is written.
+    parts = [
+        b"1:-" if value is None
+        else b"%d:%b" % (len(data := value if type(value) is bytes else str(value).encode()), data)
+        for value in values
+    ]  # fmt: skip
+    return blake2b(b"".join(parts), digest_size=_SEAL_BYTES).digest()
 
 
 def _triggers(table: Table) -> tuple[str, ...]:

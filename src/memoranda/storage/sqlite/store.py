@@ -9,15 +9,15 @@ import tempfile
 import uuid
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sqlalchemy import make_url, text
+from sqlalchemy import Connection, make_url, text
 from sqlalchemy.exc import ArgumentError
 
-from memoranda.errors import Incompatible, InvalidInput, InvalidType
-from memoranda.results.transfer import Backup
+from memoranda.errors import Incompatible, InvalidInput, InvalidType, NotFound
+from memoranda.results.workflows import Backup
 from memoranda.security.encryption import EncryptionKey, random_key
 from memoranda.storage import meta, migrations
 from memoranda.storage.base import (
@@ -43,13 +43,14 @@ from memoranda.storage.rows import to_micros
 from memoranda.storage.sqlite import backup, integrity, seals
 from memoranda.storage.sqlite.compaction import Compaction
 from memoranda.storage.sqlite.connections import Connections, load_driver
-from memoranda.storage.sqlite.file_lock import forget_deleted, log_of, require_content
+from memoranda.storage.sqlite.file_lock import forget_deleted, log_of, require_content, require_database
 from memoranda.storage.sqlite.transaction import (
     SQLiteTransaction,
     begin_read,
     driver_of,
     find_hidden_rows,
     read_active_generation,
+    read_all_index_rows,
     read_changed_ids,
     read_head,
     read_index_rows,
@@ -75,6 +76,7 @@ _FIRST_SEALED = "0004"
 """The first version of the schema with seals."""
 _FORGET_ID = text("DELETE FROM sqlite_sequence WHERE name = :name")
 _SET_ID = text("INSERT INTO sqlite_sequence (name, seq) VALUES (:name, :number)")
+_COPY_MARK = f"SELECT 1 FROM meta WHERE key = '{meta.COPY_UNFINISHED}'"
 _EXAMPLE = "write sqlite:///memories.db"
 
 
@@ -89,17 +91,22 @@ class SQLiteStore:
         durability: Durability = "full",
         clock: Clock = utc_now,
         key: EncryptionKey | None = None,
+        begins_anew: bool = False,
     ) -> None:
         self.path: Path = path
         self.key = key
         self._clock = clock if clock is utc_now else check_clock(clock)
         self._compacting = False
+        self._is_copying = False
         self._remove_folder: weakref.finalize[..., Any] | None = None
         load_driver(driver, encrypted=key is not None)  # before anything is created
         with translate_errors(str(path)):
             path.parent.mkdir(parents=True, exist_ok=True)
             require_content(path)
-            forget_deleted(path)
+            if begins_anew:
+                forget_deleted(path)
+            else:
+                require_database(path)
             _create_file(path)
         self._connections = Connections(path, driver=driver, durability=durability, key=key)
         self._commits: GroupCommit[Any, Any] = self._group_commit()
@@ -111,7 +118,8 @@ class SQLiteStore:
         with self._connections.reading() as connection:
             tx = SQLiteTransaction(connection)
             begin_read(tx.driver)  # ended when the pool takes the connection back
-            return work(tx)
+            with _discarding(connection):
+                return work(tx)
 
     def write(self, work: Work[R], *, tenant: Tenant = None) -> R:  # noqa: ARG002
         if not callable(work):
@@ -132,7 +140,8 @@ class SQLiteStore:
         with self._connections.reading() as connection:
             tx = SQLiteTransaction(connection)
             begin_read(tx.driver)
-            yield from work(tx)
+            with _discarding(connection):
+                yield from work(tx)
 
     def get(self, scope: Scope, ids: Sequence[int]) -> list[Memory | None]:
         return read_memories(self._connections.fetch, scope, ids)
@@ -141,12 +150,14 @@ class SQLiteStore:
         return read_head(self._connections.fetch)
 
     def changed(self, key: PartitionKey, since: int) -> IntArray:
-        with self._connections.reading() as connection:
-            return read_changed_ids(connection, key, since)
+        return read_changed_ids(self._connections.fetch, key, since)
 
     def rows(self, key: PartitionKey, ids: IntArray | None, generation: int | None) -> Iterator[IndexRow]:
+        if ids is not None:
+            yield from read_index_rows(self._connections.fetch, key, ids, generation)
+            return
         with self._connections.reading() as connection:
-            yield from read_index_rows(connection, key, ids, generation)
+            yield from read_all_index_rows(connection, key, generation)
 
     def get_meta(self, key: str) -> str | None:
         return read_meta(self._connections.fetch, key)
@@ -217,6 +228,8 @@ class SQLiteStore:
         return {name: number + 1 for name, number in self._connections.fetch("SELECT name, seq FROM sqlite_sequence")}
 
     def begin_copy(self, mark: Work[None]) -> None:
+        """Take no more writes of other objects and processes, also of those that have opened the file before."""
+        self._is_copying = True
         self.write(mark)
 
     def finish_copy(self, next_ids: Mapping[str, int]) -> None:
@@ -285,15 +298,18 @@ class SQLiteStore:
     def _commit(self, works: Sequence[Work[Any]]) -> list[Any]:
         at, sync = to_micros(self._clock()), must_sync(works)
         with self._connections.transaction(sync=sync) as connection:
-            results = run_works(SQLiteTransaction(connection, at), works)
-        if sync:
-            self._note_head()
+            tx = SQLiteTransaction(connection, at)
+            if not self._is_copying and tx.driver.execute(_COPY_MARK).fetchone():
+                raise meta.unfinished_copy(str(self.path))
+            results = run_works(tx, works)
+            head = read_head(tx.fetch) if sync else 0
+        self._note_head(head)
         return results
 
-    def _note_head(self) -> None:
+    def _note_head(self, head: int) -> None:
         """Note outside of the database how far it goes. One that has lost changes keeps the old note."""
         lock = self._connections.lock
-        if self._connections.durability == "full" and (head := self.head()) > lock.noted(self.id):
+        if self._connections.durability == "full" and head > lock.noted(self.id):
             lock.note(self.id, head)
 
     def _find_lost_changes(self) -> str | None:
@@ -348,6 +364,22 @@ class SQLiteStore:
             meta.set_meta(SQLiteTransaction(connection), integrity.PASSED, note)
 
 
+@contextmanager
+def _discarding(connection: Connection) -> Iterator[None]:
+    """Close the connection after an error in the middle of its rows.
+
+    The error keeps their cursor. Freed later, in another thread, it would reset the statement of the next reader, who
+    then gets rows that it did not ask for.
+    """
+    try:
+        yield
+    except NotFound:  # frequent, and raised after the rows
+        raise
+    except BaseException:
+        connection.invalidate()
+        raise
+
+
 def open_sqlite(
     url: str | Path,
     *,
@@ -355,11 +387,15 @@ def open_sqlite(
     durability: Durability = "full",
     clock: Clock = utc_now,
     key: EncryptionKey | None = None,
+    begins_anew: bool = False,
 ) -> SQLiteStore:
-    """Open `sqlite:///file.db` or a path; `sqlite://` or `:memory:` is a private file, deleted at `close()`."""
+    """Open `sqlite:///file.db` or a path; `sqlite://` or `:memory:` is a private file, deleted at `close()`.
+
+    With `begins_anew`, the key of a database that is gone may be there before its copy.
+    """
     path = url if isinstance(url, Path) else path_from_url(url)
     if path is not None:
-        return SQLiteStore(path, driver=driver, durability=durability, clock=clock, key=key)
+        return SQLiteStore(path, driver=driver, durability=durability, clock=clock, key=key, begins_anew=begins_anew)
     folder = tempfile.mkdtemp(prefix="memoranda-")
     store = SQLiteStore(Path(folder) / "memory.db", driver=driver, durability="normal", clock=clock, key=key)
     store._remove_folder = weakref.finalize(store, shutil.rmtree, folder, ignore_errors=True)

@@ -15,6 +15,7 @@ from sqlalchemy.dialects import sqlite
 from sqlalchemy.dialects.sqlite import Insert, insert
 
 from memoranda.storage.base import Durability, Generation, IndexRow, PartitionKey, PartitionState, TextVector, chunked
+from memoranda.storage.read_budget import ROWS_AT_ONCE, current_budget
 from memoranda.storage.rows import (
     SELECT_MEMORY,
     index_conditions,
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from memoranda.storage.base import Rows
 
 _T = TypeVar("_T")
-Fetch: TypeAlias = Callable[[str, Sequence[object]], list[tuple[Any, ...]]]
+Fetch: TypeAlias = Callable[[str, "Sequence[object] | Mapping[str, object]"], list[tuple[Any, ...]]]
 """Returns the rows of a statement with its parameters."""
 # A page of this size holds five vectors of the default model; one of SQLite's usual 4096 bytes holds two.
 PAGE_BYTES = 8192
@@ -108,6 +109,11 @@ class SQLiteTransaction:
 
     def add_counts(self, rows: Sequence[tuple[str, str, str, int, int]]) -> None:
         self.driver.executemany(_ADD_COUNTS, rows)
+
+    def fetch(self, statement: str, parameters: Sequence[object] | Mapping[str, object] = ()) -> list[tuple[Any, ...]]:
+        """Return the rows of one statement, as they are in this transaction."""
+        rows: list[tuple[Any, ...]] = self.driver.execute(statement, parameters).fetchall()
+        return rows
 
     def driver_sql(self, statement: str) -> Rows:
         """Run a statement that only SQLite knows, such as a PRAGMA."""
@@ -259,9 +265,12 @@ def read_state(fetch: Fetch) -> PartitionState:
 def read_memories(fetch: Fetch, scope: Scope, ids: Sequence[int]) -> list[Memory | None]:
     """Return memories of a scope in the order of `ids`: the statement that every recall runs."""
     columns = scope_columns(scope)
-    # The ids are one parameter, so that the statement is the same, and prepared, however many there are.
-    rows = fetch(_select_by_ids(tuple(columns)), [*columns.values(), to_json(list(ids))])
-    found = {row[0]: memory_from_row(row, scope) for row in rows}
+    size = len(ids) if current_budget() is None else ROWS_AT_ONCE
+    found: dict[int, Memory] = {}
+    for start in range(0, len(ids), max(1, size)):
+        # The ids are one parameter, so that the statement is the same, and prepared, however many there are.
+        rows = fetch(_select_by_ids(tuple(columns)), [*columns.values(), to_json(list(ids[start : start + size]))])
+        found.update((row[0], memory_from_row(row, scope)) for row in rows)
     return [found.get(memory_id) for memory_id in ids]
 
 
@@ -274,25 +283,34 @@ def read_vectors(fetch: Fetch, tenant: str, generation: int, hashes: Sequence[by
     return found
 
 
-def read_changed_ids(connection: Connection, key: PartitionKey, since: int) -> IntArray:
+def read_changed_ids(fetch: Fetch, key: PartitionKey, since: int) -> IntArray:
     import numpy as np
 
     statement, values = _with_owner(_CHANGED, key)
-    rows = driver_of(connection).execute(f"{statement} ORDER BY memory_id", {"since": since, **values})
-    return np.fromiter((row[0] for row in rows), dtype=np.int64)
+    rows = fetch(f"{statement} ORDER BY memory_id", {"since": since, **values})
+    return np.array([row[0] for row in rows], dtype=np.int64)
 
 
-def read_index_rows(
-    connection: Connection, key: PartitionKey, ids: IntArray | None, generation: int | None
-) -> Iterator[IndexRow]:
-    select_rows = ALL_INDEX_ROWS if ids is None and key.user is ANY else _INDEX_ROWS
+def read_index_rows(fetch: Fetch, key: PartitionKey, ids: IntArray, generation: int | None) -> Iterator[IndexRow]:
+    """Yield what an index needs of these memories, as far as they are of the partition."""
+    statement, values = _select_index(_INDEX_ROWS, key, generation)
+    in_ids = " AND memories.id IN (SELECT value FROM json_each(:ids)) ORDER BY memories.id"
+    return map(index_row, fetch(statement + in_ids, {"ids": to_json(ids.tolist()), **values}))
+
+
+def read_all_index_rows(connection: Connection, key: PartitionKey, generation: int | None) -> Iterator[IndexRow]:
+    """Yield what an index needs of all memories of the partition, which may be very many."""
+    if key.user is ANY:
+        statement, values = _select_index(ALL_INDEX_ROWS, key, generation)
+    else:
+        statement, values = _select_index(_INDEX_ROWS, key, generation)
+        statement += " ORDER BY memories.id"
+    return map(index_row, driver_of(connection).execute(statement, values))
+
+
+def _select_index(select_rows: str, key: PartitionKey, generation: int | None) -> tuple[str, dict[str, Any]]:
     statement, values = _with_owner(select_rows + _in_index_sql(), key)
-    values["generation"] = generation
-    if ids is not None:
-        statement += " AND memories.id IN (SELECT value FROM json_each(:ids))"
-        values["ids"] = to_json(ids.tolist())
-    order = "" if select_rows is ALL_INDEX_ROWS else " ORDER BY memories.id"
-    yield from map(index_row, driver_of(connection).execute(statement + order, values))
+    return statement, {"generation": generation, **values}
 
 
 @cache

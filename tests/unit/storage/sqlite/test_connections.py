@@ -5,6 +5,7 @@ import sys
 import threading
 import weakref
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ from memoranda.storage.sqlite.file_lock import FileLock
 from memoranda.storage.sqlite.store import open_sqlite
 from memoranda.storage.sqlite.transaction import set_durability
 from memoranda.testing.fakes import HashEmbedder
+from tests.driver import sqlite3
 from tests.unit.storage.sqlite.interrupts import interrupt_at
 
 
@@ -205,7 +207,8 @@ def test_empty_database_beside_its_key_is_not_taken_for_a_new_one(tmp_path: Path
     path.write_bytes(b"")
     with pytest.raises(Incompatible, match=r"m\.db\.key beside it"), MemoryManager(path, embedder=HashEmbedder(8)):
         pass
-    path.unlink()  # to begin a new one with the same key
+    for file in tmp_path.glob("m.db*"):  # to begin a new one
+        file.unlink()
     with MemoryManager(path, embedder=HashEmbedder(8)) as manager:
         assert manager.check().ok
 
@@ -236,3 +239,43 @@ def test_commit_of_works_that_need_not_be_durable_alone_waits_for_no_disk(
 
 def _refuse(tx: Transaction) -> None:
     raise InvalidInput("no")
+
+
+def test_creating_a_file_leaves_room_for_prepared_statements_of_later_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    statements: dict[int, set[str]] = {}
+
+    class Counting(sqlite3.Connection):
+        def execute(self, sql: str, *parameters: Any) -> Any:
+            statements.setdefault(id(self), set()).add(sql)
+            return super().execute(sql, *parameters)
+
+        def cursor(self, *_: Any) -> Any:
+            return super().cursor(CountingCursor)
+
+    class CountingCursor(sqlite3.Cursor):
+        def execute(self, sql: str, *parameters: Any) -> Any:
+            statements.setdefault(id(self.connection), set()).add(sql)
+            return super().execute(sql, *parameters)
+
+    monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Counting))
+    with MemoryManager(f"sqlite:///{tmp_path / 'm.db'}", embedder=HashEmbedder(8)) as manager:
+        manager.add_memory("one")
+        assert 100 < max(map(len, statements.values())) < connections._CACHED_STATEMENTS // 2
+
+
+def test_error_in_the_middle_of_rows_leaves_no_cursor_to_the_next_reader(tmp_path: Path) -> None:
+    store, used = open_sqlite(tmp_path / "m.db"), list[Any]()
+
+    def fail(tx: Any) -> None:
+        used.append(tx.driver)
+        rows = iter(tx.execute(text("SELECT 1 UNION ALL SELECT 2")))
+        next(rows)
+        raise ValueError("in the middle")
+
+    with pytest.raises(ValueError, match="middle") as raised:
+        store.read(fail)
+    assert raised.value.__traceback__ is not None  # which keeps the rows
+    assert store.read(lambda tx: getattr(tx, "driver", None)) is not used[0]
+    store.close()

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import shutil
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from memoranda import Incompatible, MemoryManager
+from memoranda.storage import open_store
 from memoranda.storage.sqlite.backup import restore
 from memoranda.testing.fakes import HashEmbedder
+from memoranda.transfer.copying import copy_store
 from tests.driver import sqlite3
 
 
@@ -76,7 +79,7 @@ def test_new_database_whose_log_was_deleted_is_refused(tmp_path: Path) -> None:
         assert len(manager.list_memories()) == 1
 
 
-def test_database_cut_to_nothing_is_refused_and_one_that_was_deleted_begins_anew(tmp_path: Path) -> None:
+def test_database_cut_to_nothing_or_deleted_is_refused_until_the_rest_is_moved_away(tmp_path: Path) -> None:
     path = tmp_path / "m.db"
     with open_manager(path) as manager:
         manager.add_memory("a note")
@@ -84,8 +87,42 @@ def test_database_cut_to_nothing_is_refused_and_one_that_was_deleted_begins_anew
     with pytest.raises(Incompatible, match="holds nothing"):
         open_manager(path).list_memories()
     path.unlink()
+    for _ in range(2):
+        with pytest.raises(Incompatible, match=r"is missing, and m\.db\.lock beside it.*move what is beside it"):
+            open_manager(path).list_memories()
+    path.with_name("m.db.lock").unlink()
     with open_manager(path) as manager:
         assert manager.health().status == "ok"
+
+
+@pytest.mark.parametrize("kept", ["m.db.key", "m.db.lock"])
+def test_deleted_database_is_refused_while_its_key_or_its_note_is_there(tmp_path: Path, kept: str) -> None:
+    path = tmp_path / "m.db"
+    with open_manager(path) as manager:
+        manager.save_execution_record("a", {"status": "success"})
+        manager.add_memory("a note")
+        manager.backup(tmp_path / "backup.db")
+    for file in tmp_path.glob("m.db*"):
+        if file.name != kept:
+            file.unlink()
+    with pytest.raises(Incompatible, match="restore a backup"):
+        open_manager(path).list_memories()
+    assert not path.exists()
+    restore(tmp_path / "backup.db", path)
+    with open_manager(path) as manager:
+        assert manager.verify_executions().ok
+        assert len(manager.list_memories()) == 1
+
+
+def test_copy_may_find_its_key_before_the_database(tmp_path: Path) -> None:
+    source, target = tmp_path / "a.db", tmp_path / "b.db"
+    with open_manager(source) as manager:
+        manager.save_execution_record("a", {"status": "success"})
+    shutil.copy(tmp_path / "a.db.key", tmp_path / "b.db.key")
+    with closing(open_store(source)) as first, closing(open_store(target, copying=True)) as second:
+        copy_store(first, second)
+    with open_manager(target) as manager:
+        assert manager.verify_executions().ok
 
 
 def test_restored_backup_is_older_without_a_problem(tmp_path: Path) -> None:
