@@ -11,6 +11,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from memoranda.server import services
 from memoranda.server.keys import open_keys
 from memoranda.server.routes import dashboard
 from tests.server.running import serving
@@ -61,7 +62,7 @@ def test_stream_ends_when_its_key_is_revoked(tmp_path: Path) -> None:
 
 
 def test_key_has_a_limited_number_of_streams(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dashboard, "_MAX_STREAMS", 1)
+    monkeypatch.setattr(services, "MAX_STREAMS", 1)
     with serving(tmp_path) as url, httpx2.Client(base_url=url, timeout=20) as client:
         lines = listen(client)
         wait_for_line(lines, "retry")
@@ -89,7 +90,7 @@ def test_open_stream_does_not_hold_up_the_end_of_the_server(tmp_path: Path) -> N
 
 
 async def test_streams_opened_at_once_are_no_more_than_allowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dashboard, "_MAX_STREAMS", 3)
+    monkeypatch.setattr(services, "MAX_STREAMS", 3)
     answers: list[int] = []
     with serving(tmp_path) as url:
         async with httpx2.AsyncClient(base_url=url, timeout=20) as client:

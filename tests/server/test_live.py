@@ -141,7 +141,7 @@ def test_slow_headers_time_out_and_quick_ones_do_not(tmp_path: Path) -> None:
         assert slow.recv(1000).startswith(b"HTTP/1.1 408")
 
 
-def test_connections_without_a_request_make_room_for_others(tmp_path: Path) -> None:
+def test_connections_without_a_request_are_closed_for_others(tmp_path: Path) -> None:
     config = ServerConfig(port=free_port(), allow_unauthenticated=True)
     app = create_app(config, f"sqlite:///{tmp_path}/server.db", embedder=HashEmbedder(8))
     with listening(app, config, most=20) as url, ExitStack() as stack:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import anthropic
+import httpx2
 import pytest
 
 from memoranda import MemoryManager
+from memoranda.items.items import Items
+from memoranda.server import memory_stores as module
 from memoranda.server.keys import open_keys
 from memoranda.testing.fakes import HashEmbedder
 from tests.server.running import serving
@@ -179,3 +184,191 @@ def test_documents_are_recalled_like_other_memories(server: Running, stores: Any
     stores.memories.create(stores.create(name="s").id, path="/ann.md", content="Ann is allergic to peanuts")
     with MemoryManager(server.db_url, embedder=HashEmbedder(64), tenant="red") as memory:
         assert "peanuts" in memory.recall("What is Ann allergic to?")[0].content
+
+
+def together(*calls: Any) -> list[Any]:
+    """Run the calls at the same time; return what each returned or raised."""
+    found: list[Any] = [None] * len(calls)
+
+    def run(position: int) -> None:
+        try:
+            found[position] = calls[position]()
+        except anthropic.APIStatusError as error:
+            found[position] = error
+
+    threads = [threading.Thread(target=run, args=(position,)) for position in range(len(calls))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return found
+
+
+@pytest.fixture
+def two_servers(tmp_path: Path) -> Iterator[list[Any]]:
+    with serving(tmp_path) as first, serving(tmp_path) as second:
+        both = [Running(url, f"sqlite:///{tmp_path}/server.db") for url in (first, second)]
+        yield [each.stores() for each in both]
+
+
+def test_two_servers_lose_no_conditional_update(two_servers: list[Any]) -> None:
+    store = two_servers[0].create(name="s").id
+    counter = two_servers[0].memories.create(store, path="/count", content="0").id
+
+    def increase(stores: Any) -> int:
+        done = 0
+        while done < 10:
+            read = stores.memories.retrieve(counter, memory_store_id=store)
+            condition = {"type": "content_sha256", "content_sha256": read.content_sha256}
+            try:
+                stores.memories.update(
+                    counter, memory_store_id=store, content=str(int(read.content) + 1), precondition=condition
+                )
+                done += 1
+            except anthropic.ConflictError:
+                continue
+        return done
+
+    assert together(*(lambda stores=each: increase(stores) for each in two_servers)) == [10, 10]
+    assert two_servers[1].memories.retrieve(counter, memory_store_id=store).content == "20"
+    assert len(list(two_servers[0].memory_versions.list(store))) == 21
+
+
+def test_two_servers_give_a_path_to_one_document_and_lose_no_change_of_a_store(two_servers: list[Any]) -> None:
+    store = two_servers[0].create(name="s").id
+    for n in range(8):
+        path = f"/{n}"
+        made = together(
+            *(
+                lambda stores=each, path=path: stores.memories.create(store, path=path, content="x")
+                for each in two_servers
+            )
+        )
+        assert sorted(type(each) is anthropic.ConflictError for each in made) == [False, True]
+        changes = [{f"{n}-0": ""}, {f"{n}-1": ""}]
+        together(
+            *(
+                lambda stores=each, pairs=pairs: stores.update(store, metadata=pairs)
+                for each, pairs in zip(two_servers, changes, strict=True)
+            )
+        )
+    assert len(two_servers[0].retrieve(store).metadata) == 16
+    assert [each.path for each in two_servers[0].memories.list(store)] == [f"/{n}" for n in range(8)]
+
+
+def test_path_is_free_once_its_document_is_renamed_deleted_or_erased(server: Running, stores: Any) -> None:
+    store = stores.create(name="s").id
+    made = stores.memories.create(store, path="/a", content="x")
+    stores.memories.update(made.id, memory_store_id=store, path="/b")
+    second = stores.memories.create(store, path="/a", content="y")
+    stores.memories.delete(second.id, memory_store_id=store)
+    stores.memories.create(store, path="/a", content="canary")
+    with MemoryManager(server.db_url, embedder=HashEmbedder(64), tenant="red") as memory:
+        memory.forget(containing="canary")
+    stores.memories.create(store, path="/a", content="z")
+    assert [each.path for each in stores.memories.list(store)] == ["/a", "/b"]
+
+
+def test_store_of_an_earlier_version_keeps_its_paths(server: Running, stores: Any) -> None:
+    store = stores.create(name="s").id
+    stores.memories.create(store, path="/a", content="x")
+    with MemoryManager(server.db_url, embedder=HashEmbedder(64), tenant="red") as memory:
+        memory.delete_item(("memory_store", store), "paths")
+        memory.delete_item(
+            ("memory_store", store, "paths"),
+            [item.key for item in memory.search_items(("memory_store", store, "paths"))],
+        )
+    assert [each.path for each in stores.memories.list(store)] == ["/a"]
+    with pytest.raises(anthropic.ConflictError):
+        stores.memories.create(store, path="/a", content="y")
+
+
+def test_lone_surrogates_are_refused_in_names_and_come_back_in_content(server: Running, stores: Any) -> None:
+    for body in ({"name": "a\ud800"}, {"name": "a", "metadata": {"b\ud800": "c"}}):
+        status, problem = post(server, "", body)
+        assert (status, "surrogate" in problem["error"]["message"]) == (400, True)
+    _, store = post(server, "", {"name": "a", "description": "cut\ud800", "metadata": {"b": "\ud800"}})
+    assert (store["description"], store["metadata"]) == ("cut\ud800", {"b": "\ud800"})
+    assert len(list(stores.list())) == 1
+    _, made = post(server, f"/{store['id']}/memories", {"path": "/a", "content": "cut\ud800"})
+    assert stores.memories.retrieve(made["id"], memory_store_id=store["id"]).content == "cut\ud800"
+
+
+def post(server: Running, path: str, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+    """Send JSON as ASCII, which the official client does not do; it cannot send what UTF-8 does not hold."""
+    with open_keys(server.db_url) as keys:
+        key = keys.create("post", tenant="red", scopes=("read", "write")).key
+    headers = {"X-Api-Key": key, "Content-Type": "application/json"}
+    answer = httpx2.post(f"{server.url}/v1/memory_stores{path}", content=json.dumps(body).encode(), headers=headers)
+    return answer.status_code, json.loads(answer.content)
+
+
+def test_other_values_in_the_namespaces_are_no_stores_and_do_no_harm(server: Running, stores: Any) -> None:
+    store = stores.create(name="s").id
+    stores.memories.create(store, path="/a", content="x")
+    with MemoryManager(server.db_url, embedder=HashEmbedder(64), tenant="red") as memory:
+        memory.put_many(("memory_stores",), {"yy": "text", "zz": {"id": "zz"}, "xx": {}, store + "0": {"name": "n"}})
+        for kind in ("memories", "versions", "paths"):
+            namespace = ("memory_store", store, kind)
+            memory.put_many(namespace, {"yy": "text", "zz": {"id": "zz"}, "0A": {"memory_id": 5}, "A": None})
+    assert [each.id for each in stores.list()] == [store]
+    assert [each.path for each in stores.memories.list(store)] == ["/a"]
+    assert [each.operation for each in stores.memory_versions.list(store)] == ["created"]
+    for other in ("yy", "zz", "xx", store + "0"):
+        for call in (
+            lambda other=other: stores.retrieve(other),
+            lambda other=other: stores.memories.create(other, path="/b", content="x"),
+            lambda other=other: stores.update(other, name="n"),
+            lambda other=other: stores.memories.retrieve(other, memory_store_id=store),
+            lambda other=other: stores.delete(other),
+        ):
+            with pytest.raises(anthropic.NotFoundError):
+                call()
+
+
+def test_limit_limits_what_is_read(server: Running, stores: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_CHUNK", 5)
+    store = stores.create(name="s").id
+    for n in range(30):
+        stores.memories.create(store, path=f"/{n:02}/a", content="x")
+    read: list[int] = []
+    page = Items.page
+
+    def counting(self: Items, *args: Any, **kwargs: Any) -> Any:
+        found = page(self, *args, **kwargs)
+        read.append(len(found))
+        return found
+
+    monkeypatch.setattr(Items, "page", counting)
+    for call in (
+        lambda: stores.memories.list(store, limit=2),
+        lambda: stores.memories.list(store, limit=2, depth=1),
+        lambda: stores.memory_versions.list(store, limit=2),
+    ):
+        read.clear()
+        first = call()
+        assert (len(first.data), sum(read) <= 15, first.has_next_page()) == (2, True, True)
+        assert len(list(call())) == 30
+
+
+def test_deleting_a_large_store_delays_no_other_tenant(server: Running, stores: Any, monkeypatch: Any) -> None:
+    store, other = stores.create(name="s").id, server.stores("blue")
+    stores.memories.create(store, path="/a", content="x")
+    held, go_on = threading.Event(), threading.Event()
+    delete_some = Items.delete_some
+
+    def waiting(self: Items, *args: Any) -> int:
+        held.set()
+        assert go_on.wait(30)
+        return delete_some(self, *args)
+
+    monkeypatch.setattr(Items, "delete_some", waiting)
+    deleting = threading.Thread(target=lambda: stores.delete(store))
+    deleting.start()
+    assert held.wait(30)
+    try:
+        assert other.create(name="quick", timeout=10).id
+    finally:
+        go_on.set()
+    deleting.join()
+    assert list(stores.list(include_archived=True)) == []

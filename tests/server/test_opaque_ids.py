@@ -14,7 +14,7 @@ import pytest
 from sqlalchemy import text
 
 from memoranda.security.id_cipher import IdCipher, IdText
-from memoranda.server.opaque_ids import ID_ARGUMENTS, ID_FIELDS
+from memoranda.server.services import ID_ARGUMENTS, ID_FIELDS
 from memoranda.storage import open_store
 from tests.mcp import test_tenants as mcp_tenants
 from tests.mcp.http_server import NEWEST, open_mcp_server

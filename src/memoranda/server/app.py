@@ -21,15 +21,11 @@ from memoranda.server.config import ServerConfig
 from memoranda.server.guard import Guard
 from memoranda.server.observability import Metrics
 from memoranda.server.routes import (
-    conversations,
     dashboard,
-    items,
     maintenance,
     mem0,
     memories,
     memory_stores,
-    recall,
-    transfer,
     workflows,
 )
 from memoranda.server.services import Services
@@ -37,18 +33,18 @@ from memoranda.settings import MemoryConfig
 from memoranda.types import Clock
 
 _RESOURCES = (
-    recall.routes,
+    memories.recall_routes,
     memories.routes,
-    recall.fact_routes,
-    conversations.routes,
+    memories.fact_routes,
+    workflows.conversation_routes,
     workflows.routes,
     workflows.value_routes,
-    items.routes,
+    memories.item_routes,
     workflows.execution_routes,
     workflows.knowledge_routes,
     maintenance.routes,
     maintenance.status_routes,
-    transfer.routes,
+    maintenance.transfer_routes,
     mem0.routes,
     memory_stores.routes,
     maintenance.open_routes,

@@ -4,6 +4,10 @@ The rate of a key is shared by all processes of a server: a token bucket for eac
 bucket holds the requests of one second, at least one. A process that gets many requests takes several tokens at once, a
 tenth of what it used in the last second, so that not every request asks the bucket. It can lose those it does not use
 within a second, but no key ever gets more than its rate.
+
+Browsers have sessions: a key is given once, and a cookie stands for it until the session ends. Sessions are in the
+store of values that all processes of a server share. The cookie holds a random token, of which a hash is kept, with the
+id of the key: neither the token nor the key can be read from there.
 """
 
 from __future__ import annotations
@@ -11,19 +15,22 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import secrets
 import time
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Final, NamedTuple, Protocol
 
 from memoranda.aio.threads import in_thread
 from memoranda.errors import Denied, Unavailable
 from memoranda.server.keys import SCOPES, ApiKey, Keys, split_key, to_api_key
+from memoranda.sessions.base import Namespace, ValueStore
 from memoranda.sessions.redis import LuaScript, RedisBackend, make_script
 from memoranda.storage.base import OwnedWork, Store, Transaction
 from memoranda.storage.meta import decode, lock_value, put_values
-from memoranda.types import DEFAULT_TENANT, Clock
+from memoranda.types import DEFAULT_TENANT, Clock, utc_now
 
 _CACHED_KEYS: Final = 10_000
 _RECORD_USE_EVERY: Final = 60.0
@@ -111,6 +118,16 @@ class Authenticator:
         """Return the principal of a key that a browser has signed in with; raise `Denied` when it is not valid now."""
         return await self._admit(await self._check(key_id, None))
 
+    async def is_valid(self, principal: Principal) -> bool:
+        """Return whether a caller that was accepted would be now. This is no request: it takes nothing of a rate."""
+        if principal is LOCAL:
+            return self._local_owner or not await self._ever_had_key()
+        try:
+            await self._check(principal.key_id, None)
+        except Denied:
+            return False
+        return True
+
     async def _admit(self, key: ApiKey) -> Principal:
         wait = await self._rate_limits.acquire(key)
         if wait:
@@ -125,7 +142,7 @@ class Authenticator:
     async def _check(self, key_id: str, secret: str | None) -> ApiKey:
         """Return a valid key. Without a secret the caller vouches that the key was given."""
         cached = self._cache.get(key_id)
-        # A wrong secret takes the way of an unknown id, so that nobody learns from the time which keys are in use.
+        # A wrong secret takes the same path as an unknown id, so that the time does not show which keys are in use.
         if cached is None or not cached.has(secret) or self._timer() - cached.checked_at >= self._cache_seconds:
             cached = await in_thread(self._look_up, key_id, secret, cached)
         if not cached.key.is_valid(self._clock()):
@@ -269,3 +286,90 @@ class RedisBuckets:
         arguments: tuple[Any, ...] = (repr(rate), repr(max(1.0, rate)), most, _KEPT_SECONDS)
         granted, left = self._redis.script(_TAKE, [f"{self._prefix}rate:{key.id}"], *arguments)
         return Grant(int(granted), 0.0 if int(granted) else (1 - float(left)) / rate)
+
+
+COOKIE: Final = "memoranda_session"
+CSRF_HEADER: Final = "x-csrf-token"
+UNATTENDED_HEADER: Final = "x-unattended"
+"""What a page sends with a request that it makes by itself, to show changes as they happen."""
+SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+_BROWSERS: Final = Namespace("server", "browsers")
+_RENEWALS: Final = 30
+"""How often within the idle time a use of the session is recorded: not at every request."""
+
+
+@dataclass(frozen=True, slots=True)
+class BrowserSession:
+    """One signed-in browser."""
+
+    key_id: str
+    """The key that was given: a revoked key ends the session at once."""
+    csrf_token: str
+
+    def allows(self, method: str, token: str | None) -> bool:
+        """Whether a request may use this session: what changes something must carry the token of the page."""
+        return method in SAFE_METHODS or hmac.compare_digest(self.csrf_token.encode(), (token or "").encode())
+
+
+class BrowserSessions:
+    """The signed-in browsers. A session ends after a time without use, and at the latest after `lifetime`."""
+
+    def __init__(
+        self, values: ValueStore, *, idle: float = 1800.0, lifetime: float = 43_200.0, clock: Clock = utc_now
+    ) -> None:
+        self._values = values
+        self._idle = idle
+        self.lifetime = lifetime
+        self._clock = clock
+
+    def create(self, key_id: str) -> tuple[str, BrowserSession]:
+        """Return the token of a new session, for the cookie, and the session."""
+        token, now = secrets.token_urlsafe(32), self._clock()
+        self._put(token, key_id, created_at=now, used_at=now)
+        return token, BrowserSession(key_id, _csrf_token(token))
+
+    def find(self, token: str | None, *, is_use: bool = True) -> BrowserSession | None:
+        """Return the session of a cookie; None when it never existed or has ended.
+
+        What a page fetches by itself does not count as a use, so an abandoned page does not keep its session open.
+        """
+        stored = self._get(token)
+        if not token or stored is None:
+            return None
+        now, used_at = self._clock(), datetime.fromisoformat(stored["used_at"])
+        if is_use and (now - used_at).total_seconds() > self._idle / _RENEWALS:
+            self._put(token, stored["key_id"], created_at=datetime.fromisoformat(stored["created_at"]), used_at=now)
+        return BrowserSession(stored["key_id"], _csrf_token(token))
+
+    def is_open(self, token: str) -> bool:
+        """Whether the session of a cookie has not ended. Asking does not count as a use."""
+        return self._get(token) is not None
+
+    def end(self, token: str | None) -> None:
+        """Forget a session."""
+        if token:
+            self._values.delete(_BROWSERS, [_hash_token(token)])
+
+    def _get(self, token: str | None) -> dict[str, Any] | None:
+        stored = self._values.get(_BROWSERS, [_hash_token(token)]).get(_hash_token(token)) if token else None
+        if not isinstance(stored, dict):
+            return None
+        now = self._clock()
+        ages = {name: (now - datetime.fromisoformat(str(stored[name]))).total_seconds() for name in _TIMES}
+        return stored if ages["used_at"] <= self._idle and ages["created_at"] <= self.lifetime else None
+
+    def _put(self, token: str, key_id: str, *, created_at: datetime, used_at: datetime) -> None:
+        value = {"key_id": key_id, "created_at": created_at.isoformat(), "used_at": used_at.isoformat()}
+        self._values.set(_BROWSERS, {_hash_token(token): dict(value)}, ttl=self._idle)
+
+
+_TIMES: Final = ("created_at", "used_at")
+
+
+def _hash_token(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+def _csrf_token(token: str) -> str:
+    """Return the token of the page: whoever has the cookie can make it, and nobody else."""
+    return hashlib.sha256(f"page of {token}".encode()).hexdigest()

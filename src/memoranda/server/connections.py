@@ -11,32 +11,14 @@ import h11
 from starlette.types import Scope
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from memoranda.server.guard import get_route_path
-from memoranda.server.routes import dashboard
-
 BACKLOG: Final = 128
 """Connections that the system accepts before the server has looked at them; it then takes so many at once."""
-_RESERVED: Final = 192
-"""Files that stay free for the database, whatever strangers do."""
-_WITHOUT_LIMIT: Final = 10_000
 _TIMEOUT: Final = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 _BUSY: Final = b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n"
 
 
-def max_connections() -> int:
-    """Return how many connections leave enough of the files that this process may have open."""
-    try:
-        import resource
-    except ModuleNotFoundError:  # Windows
-        return _WITHOUT_LIMIT
-    files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    if files in (-1, resource.RLIM_INFINITY):
-        return _WITHOUT_LIMIT
-    return min(_WITHOUT_LIMIT, max(32, files - max(_RESERVED, files // 4)))
-
-
 def make_protocol(seconds: float, most: int) -> type[asyncio.Protocol]:
-    """Return a uvicorn protocol that closes what others wait for.
+    """Return a uvicorn protocol that closes connections which hold up others.
 
     A client has between one and two times `seconds` to send the headers of a request, however slowly it sends, and
     `seconds` to take what it was sent. Beyond `most` connections, the oldest one without a request makes room.
@@ -60,7 +42,7 @@ def make_protocol(seconds: float, most: int) -> type[asyncio.Protocol]:
 
         def shutdown(self) -> None:
             # A stream of events never ends by itself: the server would wait for it.
-            if self.cycle is not None and get_route_path(cast(Scope, self.cycle.scope)) == dashboard.EVENTS:
+            if self.cycle is not None and cast(Scope, self.cycle.scope).get("state", {}).get("never_ends"):
                 self.transport.close()
             super().shutdown()
 

@@ -1,4 +1,4 @@
-"""ASGI middleware: checks who calls and how much they send, then logs and counts the request."""
+"""What is checked before a request is parsed: its sender, headers and size, and how long its body takes."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import json
 import re
 import secrets
 import time
+from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Final
+from typing import Final, TypeVar
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -17,18 +18,42 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from memoranda.aio.threads import FairPool, in_thread, large
-from memoranda.dashboard.browser_sessions import COOKIE, CSRF_HEADER, UNATTENDED_HEADER
 from memoranda.errors import Denied, MemorandaError
 from memoranda.server import observability
-from memoranda.server.auth import Principal
-from memoranda.server.body_timer import BodyTimer
+from memoranda.server.auth import COOKIE, CSRF_HEADER, UNATTENDED_HEADER, Principal
 from memoranda.server.config import ServerConfig, is_loopback, strip_port
 from memoranda.server.idempotency import IdempotentRequests
 from memoranda.server.observability import Metrics
 from memoranda.server.responses import RequestRejected, error_response, internal_error_response
 from memoranda.server.routes import dashboard
 from memoranda.server.services import Services
+from memoranda.server.streams import run_while_valid
 from memoranda.types import JSON
+
+_T = TypeVar("_T")
+_SLOWEST: Final = 2_000
+"""Bytes a second that a body must have on average, in addition to the time that each part of it may take."""
+
+
+class BodyTimer:
+    """Waits for the parts of a body: for each part only so long, and for the whole by its size."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._started = time.monotonic()
+        self._size = 0
+
+    async def wait(self, part: Awaitable[_T], size: Callable[[_T], int]) -> _T:
+        """Return the next part; reject the request when it does not come in time."""
+        left = self._seconds + self._size / _SLOWEST - (time.monotonic() - self._started)
+        try:
+            found = await asyncio.wait_for(part, min(self._seconds, left))
+        except TimeoutError:
+            message = f"the body came too slowly, or nothing for {self._seconds:g} seconds: send the request again"
+            raise RequestRejected(408, message) from None
+        self._size += size(found)
+        return found
+
 
 _MAX_DIGITS: Final = 400
 _MANY_DIGITS: Final = re.compile(rb"\d{%d}" % (_MAX_DIGITS + 1))
@@ -50,8 +75,11 @@ _PRECONDITIONS: Final = ("if-match", "if-none-match", "if-unmodified-since")
 _VERSIONED: Final = re.compile(r"/v1/memories/[^/]+")
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _OWN_HEADERS: Final = re.compile(
-    r"accept(-.*)?|anthropic-.*|authorization|baggage|cache-control|connection|content-.*|cookie|dnt|expect|host"
-    r"|idempotency-key|if-.*|keep-alive|last-event-id|mcp-.*|mem0-.*|origin|pragma|priority|range|referer|sec-.*|te"
+    r"accept(-(charset|encoding|language))?|anthropic-(beta|dangerous-direct-browser-access|version)|authorization|baggage"
+    r"|cache-control|connection|content-(encoding|language|length|type)|cookie|dnt|expect|host|idempotency-key"
+    r"|if-(match|modified-since|none-match|range|unmodified-since)|keep-alive|last-event-id"
+    r"|mcp-(method|name|param-[a-z0-9-]+|protocol-version|session-id)|mem0-.*|origin|pragma|priority|range|referer"
+    r"|sec-ch-ua(-[a-z-]+)?|sec-fetch-(dest|mode|site|storage-access|user)|sec-gpc|sec-purpose|te"
     r"|traceparent|tracestate|transfer-encoding|upgrade-insecure-requests|user-agent|x-api-key|x-request-id"
     rf"|x-requested-with|x-stainless-.*|{CSRF_HEADER}|{UNATTENDED_HEADER}"
 )
@@ -234,20 +262,39 @@ class Guard:
             if path not in dashboard.SIGN_IN_PATHS:
                 raise
             scope["state"]["principal"], principal = None, None
-        if path in _STREAMED:
-            await self._app(scope, receive, reply.send)
+        with self._services.requests.hold(principal):
+            await run_while_valid(
+                lambda send: self._read_and_forward(scope, receive, reply, send, headers),
+                reply.send,
+                lambda: self._is_valid(scope),
+            )
+
+    async def _read_and_forward(
+        self, scope: Scope, receive: Receive, reply: _Reply, send: Send, headers: Headers
+    ) -> None:
+        principal: Principal | None = scope["state"]["principal"]
+        if get_route_path(scope) in _STREAMED:
+            await self._app(scope, receive, send)
             return
         limit = self._config.max_body if principal is not None else _MAX_SIGN_IN
         check_declared_length(scope, limit)
         body = await read_body(receive, limit, self._config.body_timeout)
         reply.body_unread = False
+        _check_content_encoding(headers)
         if body:
             _check_content_type(headers)
             tenant = "" if principal is None else principal.tenant
             scope["state"]["json"] = await parse_json(body, self._config, self._services.parsers, tenant)
             large.set(len(body) >= _LARGE)
         key = headers.get("idempotency-key") if self._idempotency and principal is not None else None
-        await self._requests.run(self._app, scope, body, receive, reply.send, key)
+        await self._requests.run(self._app, scope, body, receive, send, key)
+
+    async def _is_valid(self, scope: Scope) -> bool:
+        """Return whether the caller of a long answer may still have it: its key, and the session of its browser."""
+        state, services = scope["state"], self._services
+        if state["browser"] is not None and not await in_thread(services.browsers.is_open, state["cookie"]):
+            return False
+        return state["principal"] is None or await services.authenticator.is_valid(state["principal"])
 
     async def _authenticate(self, scope: Scope, headers: Headers) -> Principal:
         """Return who calls: by the key, or by the cookie of a browser that has given one."""
@@ -257,7 +304,7 @@ class Guard:
         cookie = cookie_parser(headers.get("cookie", "")).get(COOKIE) if authorization is None else None
         find = partial(self._services.browsers.find, is_use=UNATTENDED_HEADER not in headers)
         session = None if cookie is None else await in_thread(find, cookie)
-        scope["state"]["authorization"], scope["state"]["browser"] = authorization, session
+        scope["state"]["cookie"], scope["state"]["browser"] = cookie, session
         if session is not None:
             if not session.allows(scope["method"], headers.get(CSRF_HEADER)):
                 raise Denied("this page is not signed in: reload it", status=403)
@@ -370,7 +417,7 @@ def _check_headers(headers: Headers, http_version: str) -> None:
 
 
 def _check_preconditions(method: str, path: str, headers: Headers) -> None:
-    """Reject a write whose condition nobody would check: it would be done though its sender said when not to."""
+    """Reject a write whose condition nobody would check: it would run although the condition may not hold."""
     if method in ("GET", "HEAD", "OPTIONS") or not any(name in headers for name in _PRECONDITIONS):
         return
     checked = {"if-match"} if method == "PATCH" and _VERSIONED.fullmatch(path) else set()
@@ -381,6 +428,13 @@ def _check_preconditions(method: str, path: str, headers: Headers) -> None:
 
 async def _receive_empty_body() -> Message:
     return {"type": "http.request", "body": b"", "more_body": False}
+
+
+def _check_content_encoding(headers: Headers) -> None:
+    """Reject a body that is not sent as it is: nobody would decode it, and a proxy in front may have."""
+    encodings = ",".join(headers.getlist("content-encoding")).lower().split(",")
+    if any(encoding.strip() not in ("", "identity") for encoding in encodings):
+        raise RequestRejected(415, "send the body without Content-Encoding: it is not decoded")
 
 
 def _check_content_type(headers: Headers) -> None:

@@ -24,6 +24,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from memoranda.aio.threads import in_thread
 from memoranda.errors import Conflict, InvalidInput, MemorandaError
+from memoranda.items.base import encode_key
 from memoranda.server.auth import Principal
 from memoranda.server.observability import LOGGER
 from memoranda.storage.base import OwnedWork, Store, Transaction
@@ -50,8 +51,10 @@ _RENEW_SECONDS: Final = 5.0
 _POLL_SECONDS: Final = (0.01, 0.02, 0.05, 0.1, 0.25)
 _MAX_KEY_LENGTH: Final = 200
 _DROP_EVERY: Final = 256
-AreStored: TypeAlias = Callable[[Principal, set[int]], Awaitable[bool]]
-"""Whether the tenant of a caller still has all memories with these ids."""
+_ITEM: Final = {"namespace", "key", "value", "created_at", "updated_at", "user"}
+"""The fields by which an item is known in a response."""
+AreStored: TypeAlias = Callable[[Principal, set[int], set[tuple[str, str]]], Awaitable[bool]]
+"""Whether the tenant of a caller still has all memories with these ids, and items of these users and stored keys."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,8 +182,8 @@ class IdempotentRequests:
     async def _send_stored(self, request: _Request, mark: _Mark, principal: Principal, send: Send) -> None:
         stored = await in_thread(self._read_body, request)
         body = None if stored is None else stored.encode()
-        ids = set() if body is None else await asyncio.to_thread(_memory_ids, body)
-        if body is None or not await self._are_stored(principal, ids):
+        ids, items = (set(), set()) if body is None else await asyncio.to_thread(_named, body)
+        if body is None or not await self._are_stored(principal, ids, items):
             await in_thread(self._write, request, _forget_body)
             raise Conflict(
                 "this request was done; its response is not kept, or memories in it were erased since: read what is "
@@ -277,22 +280,24 @@ def _mark_name(request: _Request) -> str:
     return f"request:{request.name}"
 
 
-def _memory_ids(body: bytes) -> set[int]:
-    """Return the ids of all memories whose text is in a response."""
+def _named(body: bytes) -> tuple[set[int], set[tuple[str, str]]]:
+    """Return the ids of all memories whose text is in a response, and the users and stored keys of all items in it."""
+    ids, items = set[int](), set[tuple[str, str]]()
     try:
         waiting = [json.loads(body)]
     except ValueError:
-        return set()
-    ids: set[int] = set()
+        return ids, items
     while waiting:
         value = waiting.pop()
         if isinstance(value, dict):
             if isinstance(value.get("content", value.get("memory")), str) and "id" in value:
                 ids.update(_parse_id(value["id"]))
+            if value.keys() >= _ITEM and isinstance(value["namespace"], list):
+                items.add((value["user"] or "", encode_key(tuple(map(str, value["namespace"])), str(value["key"]))))
             waiting += value.values()
         elif isinstance(value, list):
             waiting += value
-    return ids
+    return ids, items
 
 
 def _parse_id(shown: object) -> set[int]:

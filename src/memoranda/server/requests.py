@@ -2,58 +2,42 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from memoranda.items.base import MAX_LABEL, MAX_PATHS, ItemOrder
-from memoranda.results.maintenance import PolicyName
-from memoranda.text.checks import MAX_TEXT, replace_unstorable
-from memoranda.validation import MAX_CHOICES, MAX_ID, MAX_LIMIT, MAX_NAME, MAX_TTL
+from memoranda.items.base import MAX_PATHS, ItemOrder
+from memoranda.server.fields import (
+    MAX_ITEMS,
+    MAX_NUMBERS,
+    REAL,
+    WHOLE,
+    Label,
+    Labels,
+    Limit,
+    MemoryId,
+    Metadata,
+    Mode,
+    Moment,
+    Name,
+    Names,
+    Offset,
+    Policies,
+    Query,
+    Settings,
+    Slot,
+    Text,
+    TokenCount,
+    Ttl,
+    TypeName,
+    TypeNames,
+    UnitInterval,
+    ValueType,
+)
+from memoranda.validation import MAX_NAME
 
-MAX_ITEMS = 1000
-"""Texts, messages or ids in one call."""
-MAX_SETTINGS = 100
 _HELLO = [[{"role": "user", "content": "Hello"}]]
-# Pydantic would refuse half of a character; the manager replaces it.
-_STORABLE = BeforeValidator(lambda text: replace_unstorable(text) if isinstance(text, str) else text)
-Text: TypeAlias = Annotated[str, _STORABLE, Field(min_length=1, max_length=MAX_TEXT)]
-Query: TypeAlias = Annotated[str, _STORABLE, Field(max_length=MAX_TEXT)]
-"""A question; one without a word finds nothing."""
-MAX_NUMBERS = 65_536
-"""Numbers in a vector."""
-Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=MAX_NAME)]
-Slot: TypeAlias = Annotated[str, Field(min_length=1, max_length=2 * MAX_NAME, examples=["ana/city"])]
-"""The name of a slot: subject/attribute."""
-Moment: TypeAlias = Annotated[str, Field(max_length=64, examples=["2026-03-01T12:00:00+00:00"])]
-MemoryId: TypeAlias = Annotated[int, Field(ge=1, le=MAX_ID)]
-UnitInterval: TypeAlias = Annotated[float, Field(ge=0, le=1)]
-Limit: TypeAlias = Annotated[int, Field(ge=1, le=MAX_LIMIT)]
-Offset: TypeAlias = Annotated[int, Field(ge=0, le=MAX_ID)]
-Ttl: TypeAlias = Annotated[float, Field(gt=0, le=MAX_TTL)]
-Label: TypeAlias = Annotated[str, Field(min_length=1, max_length=MAX_LABEL)]
-"""A key of an item, or one name of its namespace."""
-Labels: TypeAlias = Annotated[list[Label], Field(max_length=MAX_ITEMS, fail_fast=True)]
-TokenCount: TypeAlias = Annotated[int, Field(ge=1, le=1_000_000)]
-Metadata: TypeAlias = dict[str, Any]
-TypeName: TypeAlias = Literal[
-    "short_term", "working", "long_term", "episodic", "semantic", "procedural", "reflection", "shared"
-]
-Policies: TypeAlias = Annotated[list[PolicyName], Field(max_length=MAX_ITEMS, fail_fast=True)]
-TypeNames: TypeAlias = Annotated[list[TypeName], Field(max_length=MAX_ITEMS, fail_fast=True)]
-Names: TypeAlias = Annotated[list[Name], Field(max_length=MAX_CHOICES, fail_fast=True)]
-SettingValue: TypeAlias = bool | Annotated[int, Field(ge=0, le=10**9)] | Annotated[float, Field(ge=0, le=1e9)]
-ValueType: TypeAlias = Literal["short_term", "long_term"]
-Role: TypeAlias = Literal["system", "user", "assistant", "tool", "developer"]
-Mode: TypeAlias = Literal["fast", "default", "best"]
-
-
-def _refuse_many(settings: Any) -> Any:
-    # Before the values are looked at: the errors of a dict have no limit.
-    if isinstance(settings, dict) and len(settings) > MAX_SETTINGS:
-        raise PydanticCustomError("too_long", "there are no more than {limit} settings", {"limit": MAX_SETTINGS})
-    return settings
 
 
 class RequestModel(BaseModel):
@@ -186,7 +170,7 @@ class SearchItemsRequest(ScopedRequest):
 class NamespacesRequest(ScopedRequest):
     prefix: Labels = Field([], examples=[["users", "*"]])
     suffix: Labels = []
-    max_depth: Annotated[int, Field(ge=1, le=MAX_ITEMS)] | None = None
+    max_depth: Annotated[int, Field(ge=1, le=MAX_ITEMS), WHOLE] | None = None
     limit: Limit = 100
     offset: Offset = 0
 
@@ -289,7 +273,7 @@ class AssociateRequest(ScopedRequest):
 
 
 class CleanupRequest(ScopedRequest):
-    max_age_days: Annotated[float, Field(ge=0, le=36_500)] = 30
+    max_age_days: Annotated[float, Field(ge=0, le=36_500), REAL] = 30
     min_importance: UnitInterval = 0.3
     dry_run: bool = False
     memory_types: TypeNames | None = None
@@ -297,9 +281,7 @@ class CleanupRequest(ScopedRequest):
 
 class UpkeepRequest(ScopedRequest):
     policies: Policies | None = Field(None, examples=[["expire", "merge"]])
-    settings: Annotated[dict[Name, SettingValue], BeforeValidator(_refuse_many)] | None = Field(
-        None, examples=[{"important": 0.8, "half_life": 86400}]
-    )
+    settings: Settings | None = Field(None, examples=[{"important": 0.8, "half_life": 86400}])
     """By their names in `UpkeepSettings`; durations are in seconds."""
     delete: bool = False
     dry_run: bool = False
@@ -320,7 +302,7 @@ class SaveValueRequest(RequestModel):
     key: Name = Field(examples=["draft"])
     value: Any = Field(examples=[{"title": "Tea"}])
     memory_type: ValueType = "short_term"
-    ttl: Annotated[float, Field(gt=0, le=1e9)] | None = None
+    ttl: Annotated[float, Field(gt=0, le=1e9), REAL] | None = None
 
 
 class DeleteValueRequest(RequestModel):
@@ -334,7 +316,7 @@ class AddMessagesRequest(ScopedRequest):
 
     messages: Annotated[list[Metadata], Field(max_length=10_000, fail_fast=True)] = Field(examples=_HELLO)
     allow_duplicates: bool = False
-    keep: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
+    keep: Annotated[int, Field(ge=0, le=1_000_000), WHOLE] | None = None
     """Keep only this many of the newest messages."""
 
 
@@ -431,21 +413,21 @@ class SlotQuery(ScopeQuery):
 
 class RelatedQuery(PageQuery):
     relationship_type: Name | None = None
-    depth: Annotated[int, Field(ge=1, le=10)] = 1
+    depth: Annotated[int, Field(ge=1, le=10), WHOLE] = 1
     min_strength: UnitInterval = 0.0
 
 
 class MessagesQuery(ScopeQuery):
-    start: Annotated[int, Field(ge=0, le=10_000_000)] = 0
-    stop: Annotated[int, Field(ge=0, le=10_000_000)] = 1000
+    start: Annotated[int, Field(ge=0, le=10_000_000), WHOLE] = 0
+    stop: Annotated[int, Field(ge=0, le=10_000_000), WHOLE] = 1000
 
 
 class RecentQuery(ScopeQuery):
-    limit: Annotated[int, Field(ge=0, le=10_000)] = 10
+    limit: Annotated[int, Field(ge=0, le=10_000), WHOLE] = 10
 
 
 class WindowQuery(ScopeQuery):
-    max_tokens: Annotated[int, Field(ge=1, le=10_000_000)] = 4000
+    max_tokens: Annotated[int, Field(ge=1, le=10_000_000), WHOLE] = 4000
 
 
 class ValueQuery(QueryModel):

@@ -19,13 +19,29 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from memoranda.errors import PROBLEM_URN, Conflict, InvalidInput, InvalidType, MemorandaError, Unavailable, summarize
-from memoranda.pydantic_errors import TYPE_ERRORS, describe_mistakes
+from memoranda.errors import (
+    PROBLEM_URN,
+    TYPE_ERRORS,
+    Conflict,
+    InvalidInput,
+    InvalidType,
+    MemorandaError,
+    Unavailable,
+    describe_mistakes,
+    summarize,
+)
 from memoranda.server.observability import LOGGER, OPERATIONS, trace_operation
+from memoranda.storage.read_budget import AnswerTooLarge, ReadBudget, reading_at_most, too_large
 from memoranda.types import Hit, Memory
 
-_CHUNK = 100
-"""Items serialized at a time, which takes about a millisecond."""
+MAX_ANSWER: Final = 32_000_000
+"""Bytes of one answer, of those that only read and are not streamed."""
+_MAX_READ: Final = 128_000_000
+"""Characters of memories that are read for one answer: a recall looks at more of them than it returns."""
+_UNSHARED: Final = 200_000
+"""Bytes that are serialized at a time, which takes about a millisecond."""
+_ITEM: Final = 500
+"""What an item costs beside its bytes, in bytes."""
 MEDIA_TYPE: Final = "application/problem+json"
 _TITLES: Final = {
     400: "The request cannot be parsed",
@@ -159,10 +175,14 @@ def _to_json_endpoint(
     @wraps(endpoint)
     async def respond(*args: Any, **kwargs: Any) -> Response:
         with trace_operation(operation, kwargs["caller"].principal.tenant if operation else "") as span:
-            result = await endpoint(*args, **kwargs)
+            only_reads = getattr(kwargs.get("caller"), "only_reads", False)
+            with reading_at_most(ReadBudget(_MAX_READ) if only_reads else None):
+                result = await endpoint(*args, **kwargs)
             span.record_result(result)
         headers = {"ETag": f'"{result.version}"'} if isinstance(result, Memory) else None
-        return Response(await _serialize(result), status, headers, media_type="application/json")
+        # What was written is answered, however long the answer is.
+        body = await _serialize(result, _Room(MAX_ANSWER if only_reads else None))
+        return Response(body, status, headers, media_type="application/json")
 
     return respond
 
@@ -175,25 +195,46 @@ def to_json(value: object) -> bytes:
         return json.dumps(to_jsonable_python(value)).encode("ascii")
 
 
-async def _serialize(value: object) -> bytes:
-    """Return the value as JSON. A long list is serialized in chunks, so that other requests run in between."""
-    if isinstance(value, list | tuple) and len(value) > _CHUNK and not is_dataclass(value):
-        chunks = []
-        for start in range(0, len(value), _CHUNK):
-            chunks.append(to_json(value[start : start + _CHUNK])[1:-1])
+@dataclass(slots=True)
+class _Room:
+    """How many bytes an answer may still have; any number when None. One item always fits."""
+
+    left: int | None
+    unshared: int = 0
+    """Bytes that were made since others could run."""
+
+    async def take(self, part: bytes, *, is_first: bool) -> None:
+        if self.left is not None:
+            self.left -= len(part)
+            if self.left < 0 and not is_first:
+                raise too_large()
+        self.unshared += len(part) + _ITEM
+        if self.unshared > _UNSHARED:
+            self.unshared = 0
             await asyncio.sleep(0)
-        return b"[" + b",".join(chunks) + b"]"
+
+
+async def _serialize(value: object, room: _Room) -> bytes:
+    """Return the value as JSON. A list is serialized item by item, so that others run in between, up to its limit."""
+    if isinstance(value, list | tuple) and len(value) > 1 and not is_dataclass(value):
+        parts: list[bytes] = []
+        for item in value:
+            parts.append(to_json(item))
+            await room.take(parts[-1], is_first=len(parts) == 1)
+        return b"[" + b",".join(parts) + b"]"
     # A page is a list and more: its fields are sent, not its items.
     if is_dataclass(value) and (
-        isinstance(value, list) or any(_is_long(getattr(value, f.name)) for f in fields(value))
+        isinstance(value, list) or any(_is_list(getattr(value, f.name)) for f in fields(value))
     ):
-        members = [to_json(field.name) + b":" + await _serialize(getattr(value, field.name)) for field in fields(value)]
+        members = [
+            to_json(field.name) + b":" + await _serialize(getattr(value, field.name), room) for field in fields(value)
+        ]
         return b"{" + b",".join(members) + b"}"
     return to_json(value)
 
 
-def _is_long(value: object) -> bool:
-    return isinstance(value, list | tuple) and len(value) > _CHUNK
+def _is_list(value: object) -> bool:
+    return isinstance(value, list | tuple) and len(value) > 1
 
 
 def to_openapi_type(kind: Any) -> Any:
@@ -236,7 +277,7 @@ def error_response(error: MemorandaError, request_id: str) -> Response:
         headers["WWW-Authenticate"] = "Bearer"
     if isinstance(error, Unavailable) and error.retry_after is not None:
         headers["Retry-After"] = str(max(1, round(error.retry_after)))
-    kind = InvalidInput if isinstance(error, RequestRejected) else type(error)
+    kind = InvalidInput if isinstance(error, RequestRejected | AnswerTooLarge) else type(error)
     title = _TITLES[status] if isinstance(error, RequestRejected) else summarize(kind)
     current = error.current if isinstance(error, Conflict) else None
     return _problem(status, kind.__name__, title, error.public_message(), headers=headers, current=current)

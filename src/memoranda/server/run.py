@@ -259,7 +259,8 @@ def uvicorn_config(app: ASGIApp, config: ServerConfig) -> uvicorn.Config:
     """Return uvicorn's settings for one of our applications."""
     import uvicorn
 
-    from memoranda.server.connections import BACKLOG, make_protocol, max_connections
+    from memoranda.server.connections import BACKLOG, make_protocol
+    from memoranda.server.streams import max_connections
 
     return uvicorn.Config(
         app,

@@ -1,13 +1,21 @@
-"""What all routes share: a manager for each tenant, the keys, and the sessions that callers have open."""
+"""Opaque ids for callers with a key: a tenant cannot tell from its ids how much other tenants write.
+
+The ids of a store are shared by its tenants. Here, at the boundary, they go through a secret permutation of the tenant:
+arguments on the way in, results, errors and texts on the way out. They stay integers, and stay the same for ever.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections import Counter, OrderedDict
-from collections.abc import AsyncIterator
+import functools
+import inspect
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
-from typing import Final, TypeVar
+from copy import copy
+from dataclasses import dataclass, fields, is_dataclass, replace
+from types import MethodType
+from typing import Any, Final, TypeAlias, TypeVar, cast
 
 from memoranda.aio.manager import (
     MemoryManager,
@@ -18,24 +26,153 @@ from memoranda.aio.manager import (
     summarize_open_sessions,
 )
 from memoranda.aio.threads import FairPool, in_thread
-from memoranda.dashboard.browser_sessions import BrowserSessions
+from memoranda.dashboard.browse import EntityNode, MemoryEdge, MemoryNode
 from memoranda.dashboard.insight import Insight
+from memoranda.dashboard.overview import Overview
 from memoranda.embedding.base import Embedder
-from memoranda.errors import Closed, Incompatible, MemorandaError, NotFound, Unavailable
+from memoranda.errors import Closed, Conflict, ExtractionFailed, Incompatible, MemorandaError, NotFound, Unavailable
+from memoranda.manager import manager
+from memoranda.results.maintenance import CleanedMemory, Derivation, ForgetReceipt, History, UpkeepDecision
+from memoranda.results.recall import Context, ErasedHit, Fact, FactValue, WhyNot
 from memoranda.results.workflows import SessionSummary
-from memoranda.security.id_cipher import IdCipher
-from memoranda.server.auth import LOCAL, Authenticator, DatabaseBuckets, Principal, RateLimits, RedisBuckets
+from memoranda.security.id_cipher import IdCipher, IdText, using_cipher
+from memoranda.server.auth import (
+    LOCAL,
+    Authenticator,
+    BrowserSessions,
+    DatabaseBuckets,
+    Principal,
+    RateLimits,
+    RedisBuckets,
+)
 from memoranda.server.config import ServerConfig
 from memoranda.server.keys import Keys
 from memoranda.server.observability import LOGGER
-from memoranda.server.opaque_ids import with_opaque_ids
 from memoranda.server.requests import OpenSessionRequest
+from memoranda.server.streams import MAX_STREAMS, MAX_TENANT_STREAMS, Shares, max_connections
 from memoranda.sessions.database import DatabaseBackend
 from memoranda.sessions.redis import RedisBackend
 from memoranda.settings import MemoryConfig, database_url, encryption_key
 from memoranda.storage import open_store
 from memoranda.storage.base import ScrubStore, Store
-from memoranda.types import ANY, DEFAULT_TENANT, Clock, Scope, utc_now
+from memoranda.storage.claims import map_enders
+from memoranda.storage.read import has_key
+from memoranda.types import ANY, DEFAULT_TENANT, Association, Clock, Memory, Outcomes, Recall, Scope, utc_now
+
+ID_ARGUMENTS: Final = frozenset({"memory_id", "related_memory_id", "ids", "memory_or_slot", "after"})
+"""Arguments of the manager's methods that are ids of memories."""
+ID_FIELDS: Final[dict[type, dict[str, str]]] = {
+    Memory: {"id": "memory", "superseded_by": "memory"},
+    Association: {"memory_id": "memory", "related_memory_id": "memory"},
+    ErasedHit: {"id": "memory"},
+    WhyNot: {"id": "memory"},
+    CleanedMemory: {"id": "memory"},
+    UpkeepDecision: {"id": "memory", "into": "memory"},
+    Derivation: {"derived_id": "memory", "source_id": "memory"},
+    History: {"supersedes": "memory"},
+    Fact: {"memory_id": "memory"},
+    FactValue: {"memory_id": "memory"},
+    ForgetReceipt: {"ids": "memory"},
+    Recall: {"head": "change"},
+    Overview: {"head": "change"},
+    MemoryNode: {"id": "memory"},
+    MemoryEdge: {"source": "memory", "target": "memory"},
+    EntityNode: {"memories": "memory"},
+}
+"""Fields of results that number rows of the whole store, and what they number."""
+_Change: TypeAlias = Callable[[int, str], int]
+
+
+def with_opaque_ids(memory: MemoryManager, cipher: IdCipher) -> MemoryManager:
+    """Return the same manager for callers that see opaque ids."""
+    other = copy(memory)
+    other._inner = cast(manager.MemoryManager, OpaqueManager(memory._inner, cipher))
+    return other
+
+
+@dataclass(frozen=True, slots=True)
+class OpaqueManager:
+    """A manager whose methods take and return opaque ids. What it calls inside sees plain ones."""
+
+    _inner: manager.MemoryManager
+    _cipher: IdCipher
+
+    def __getattr__(self, name: str) -> Any:
+        attribute = getattr(self._inner, name)
+        if name.startswith("_") or not inspect.ismethod(attribute):
+            return attribute
+        return functools.partial(self._call, attribute)
+
+    def _call(self, method: MethodType, *args: Any, **kwargs: Any) -> Any:
+        given = _signature(method.__func__).bind(self._inner, *args, **kwargs)
+        for name, value in given.arguments.items():
+            given.arguments[name] = self._decode_argument(name, value)
+        with using_cipher(self._cipher):
+            try:
+                return change_ids(method.__func__(*given.args, **given.kwargs), self._cipher.encode)
+            except MemorandaError as error:
+                _show_in_error(error, self._cipher.encode)
+                raise
+
+    def _decode_argument(self, name: str, value: Any) -> Any:
+        if name in ID_ARGUMENTS:
+            return _change_number(value, "memory", self._cipher.decode)
+        return change_ids(value, self._cipher.decode) if is_dataclass(value) else value
+
+
+_signature = functools.cache(inspect.signature)
+
+
+def change_ids(value: Any, change: _Change) -> Any:
+    """Return a result, or an argument, with every id in it changed; everything else stays the same object."""
+    if isinstance(value, Context):
+        hits = change_ids(value.hits, change)
+        kept = {name: getattr(value, name) for name in Context.__slots__ if name != "hits"}
+        return Context(str(value), hits=hits, **kept)
+    if isinstance(value, Outcomes):
+        return Outcomes([change_ids(item, change) for item in value], value.usage, value.failure)
+    if isinstance(value, IdText):
+        return value.shown(lambda number: change(number, "memory"))
+    if is_dataclass(value) and not isinstance(value, type):
+        return _change_fields(value, change)
+    if isinstance(value, list | tuple) and _holds_results(value):
+        return type(value)(change_ids(item, change) for item in value)
+    return value
+
+
+def _holds_results(values: Sequence[object]) -> bool:
+    return any(is_dataclass(value) or isinstance(value, IdText) for value in values)
+
+
+def _change_fields(value: Any, change: _Change) -> Any:
+    numbers = ID_FIELDS.get(type(value), {})
+    changed: dict[str, Any] = {}
+    for field in fields(value):
+        old = getattr(value, field.name)
+        kind = numbers.get(field.name)
+        new = change_ids(old, change) if kind is None else _change_number(old, kind, change)
+        if new is not old:
+            changed[field.name] = new
+    if isinstance(value, Memory):
+        changed["notes"] = map_enders(value.notes, lambda number: change(number, "memory"))
+    return replace(value, **changed) if changed else value
+
+
+def _change_number(value: Any, kind: str, change: _Change) -> Any:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return change(value, kind)
+    if isinstance(value, Sequence | Mapping) and not isinstance(value, str | bytes | Mapping):
+        return type(value)(_change_number(item, kind, change) for item in value)  # type: ignore[call-arg]
+    return value
+
+
+def _show_in_error(error: MemorandaError, encode: _Change) -> None:
+    error.args = change_ids(error.args, encode)
+    if isinstance(error, Conflict):
+        error.current = change_ids(error.current, encode)
+    elif isinstance(error, ExtractionFailed):
+        error.outcomes = change_ids(list(error.outcomes), encode)
+
 
 _T = TypeVar("_T")
 _MAX_USED: Final = 100_000
@@ -99,7 +236,7 @@ class OpenSessions:
         return await summarize_open_sessions(memory, limit)
 
     async def log_abandoned(self) -> None:
-        """Store the records of sessions that nobody has ended and that are over, so that they are listed as ended."""
+        """Store the records of sessions that are over although nobody ended them, so that they are listed as ended."""
         for key, session in list(self._used.items()):
             if await log_if_abandoned(session):
                 self._used.pop(key, None)
@@ -129,8 +266,10 @@ class Services:
         self._redis: RedisBackend | None = None
         self._keys: Keys | None = None
         self.sessions = OpenSessions()
-        self.streams: Counter[str] = Counter()
-        """How many streams of events each key has open in this process."""
+        self.streams = Shares("streams of events", MAX_STREAMS, MAX_TENANT_STREAMS)
+        connections = max_connections()
+        self.requests = Shares("requests", connections // 2, connections * 3 // 4)
+        """What each key has open: never all connections of this process."""
         self._browsers: BrowserSessions | None = None
         self._insights: dict[str, Insight] = {}
         self._parsers: FairPool | None = None
@@ -211,7 +350,7 @@ class Services:
         while True:
             await asyncio.sleep(self._config.scrub_seconds)
             try:
-                # Some rows after the others, again and again: SQLite does not notice pages that were exchanged.
+                # Some rows at a time, in endless rounds: SQLite does not notice pages that were exchanged.
                 if isinstance(store, ScrubStore):
                     await in_thread(store.scrub, _SCRUBBED_ROWS)
                 await self.sessions.log_abandoned()
@@ -245,13 +384,16 @@ class Services:
         """Return how ids are shown to a caller; None when they are shown as they are."""
         return None if principal is LOCAL else await in_thread(self._cipher, principal.tenant)
 
-    async def are_stored(self, principal: Principal, ids: set[int]) -> bool:
-        """Return whether a caller's tenant still has all of these memories."""
-        return await in_thread(self._are_stored, principal, ids) if ids else True
+    async def are_stored(self, principal: Principal, ids: set[int], items: set[tuple[str, str]]) -> bool:
+        """Return whether a caller's tenant still has all of these memories, and items by user and stored key."""
+        return await in_thread(self._are_stored, principal, ids, items) if ids or items else True
 
-    def _are_stored(self, principal: Principal, ids: set[int]) -> bool:
+    def _are_stored(self, principal: Principal, ids: set[int], items: set[tuple[str, str]]) -> bool:
         plain = ids if principal is LOCAL else map(self._cipher(principal.tenant).decode, ids)
-        return None not in self.state.get(Scope(principal.tenant, user=ANY), sorted(plain))
+        if None in self.state.get(Scope(principal.tenant, user=ANY), sorted(plain)):
+            return False
+        tenant = principal.tenant
+        return self.state.read(lambda tx: all(has_key(tx, tenant, *item) for item in items), tenant=tenant)
 
     def _cipher(self, tenant: str) -> IdCipher:
         if tenant not in self._ciphers:
@@ -263,8 +405,8 @@ class Services:
             self._upkeep.cancel()
             await asyncio.wait([self._upkeep])
         root = self._managers.pop(DEFAULT_TENANT, None)
-        for manager in self._managers.values():
-            await manager.close()
+        for opened in self._managers.values():
+            await opened.close()
         self._managers.clear()
         self._opaque.clear()
         self._ciphers.clear()

@@ -75,6 +75,7 @@ def test_peer_that_is_not_loopback_needs_a_key(
     "header",
     ["X-Forwarded-For", "x-forwarded-host", "X-Forwarded-Proto", "X-Forwarded", "Forwarded", "Via", "X-Real-IP",
      "CF-Connecting-IP", "True-Client-IP", "X-Client-IP", "X-Original-URL", "Fly-Client-IP", "X-Azure-ClientIP",
+     "Content-Forwarded-For", "Sec-Forwarded", "Accept-X", "If-Forwarded", "Mcp-Forwarded-For",
      "Cdn-Loop", "Ngrok-Trace-Id", "Tailscale-User-Login", "X-Of-A-Proxy-Of-Tomorrow"],
 )  # fmt: skip
 def test_proxied_request_needs_a_key(build: Callable[..., Any], db_url: str, header: str) -> None:
@@ -84,6 +85,16 @@ def test_proxied_request_needs_a_key(build: Callable[..., Any], db_url: str, hea
 def test_headers_that_clients_send_by_themselves_need_no_key(build: Callable[..., Any], db_url: str) -> None:
     sent = ("Sec-Fetch-Mode", "X-Stainless-Lang", "traceparent", "X-Request-Id", "Accept-Language", "Referer", "DNT")
     assert call(build(db_url, allow_unauthenticated=True), **dict.fromkeys(sent, "x")) != 401
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "identity, br", "GZIP"])
+def test_encoded_body_is_refused(build: Callable[..., Any], db_url: str, encoding: str) -> None:
+    with TestClient(
+        build(db_url, allow_unauthenticated=True), base_url="http://localhost", client=("127.0.0.1", 5000)
+    ) as http:
+        path = "/mcp" if any(getattr(route, "path", "") == "/mcp" for route in http.app.routes) else "/v1/recall"  # type: ignore[attr-defined]
+        assert http.post(path, json=PING, headers={"Content-Encoding": encoding}).status_code == 415
+        assert http.post(path, json=PING, headers={"Content-Encoding": "identity"}).status_code != 415
 
 
 @pytest.mark.parametrize("root", ["/memory", "/ui/static", "/docs", "/v1", "/healthz"])

@@ -238,6 +238,15 @@ class TestIdempotency:
         assert (second.status_code, second.headers["idempotency-replayed"]) == (201, "true")
         assert server.send("GET", "/v1/stats", key).json()["long_term_entries"] == 1
 
+    def test_response_with_an_item_that_was_deleted_is_not_sent_again(self, server: InProcessServer, key: str) -> None:
+        headers, item = {"Idempotency-Key": "one"}, {"namespace": ["n/m"], "values": {"k:1": "tea"}, "user": "ann"}
+        server.send("POST", "/v1/items", key, json=item, headers=headers)
+        again = server.send("POST", "/v1/items", key, json=item, headers=headers)
+        assert (again.status_code, again.headers["idempotency-replayed"]) == (200, "true")
+        named = {"namespace": ["n/m"], "keys": ["k:1"], "user": "ann"}
+        assert server.send("POST", "/v1/items/delete", key, json=named).json() == {"count": 1}
+        assert server.send("POST", "/v1/items", key, json=item, headers=headers).status_code == 409
+
     def test_key_reused_for_another_request_is_a_conflict(self, server: InProcessServer, key: str) -> None:
         headers = {"Idempotency-Key": "one"}
         server.send("POST", "/v1/memories", key, json={"content": "tea"}, headers=headers)

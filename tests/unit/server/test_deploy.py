@@ -127,7 +127,7 @@ def test_compose_creates_the_roles_and_the_database_that_its_servers_use(compose
         assert url.startswith(f"postgresql://{role}:$")
         assert url.endswith("@postgres/memories")
         assert f"CREATE ROLE {role} LOGIN" in script
-    assert "CREATE DATABASE memories OWNER memoranda_owner" in script
+    assert "CREATE DATABASE memories OWNER memoranda_owner ENCODING 'UTF8' TEMPLATE template0" in script
     assert services["migrate"]["command"][-2:] == ["--service-role", "memoranda_service"]
 
 

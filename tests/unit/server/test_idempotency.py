@@ -46,7 +46,7 @@ async def _receive() -> Message:
     return {"type": "http.disconnect"}
 
 
-async def _all_stored(principal: Principal, ids: set[int]) -> bool:
+async def _all_stored(principal: Principal, ids: set[int], items: set[tuple[str, str]]) -> bool:
     return True
 
 

@@ -263,3 +263,14 @@ async def test_string_without_an_end_is_read_once(end: bytes) -> None:
     with pytest.raises(RequestRejected) as refused:
         await _parse(b'"' + b'\\"' * 3_900_000 + end, ServerConfig())
     assert refused.value.status == 400
+
+
+@pytest.mark.parametrize("text", ["6\u00a0", " 6", "6\n", "1_000", "\u0663", "0x10", "", "--1", "1e", "nan", "inf"])
+def test_only_a_plain_number_in_a_query_is_read_as_one(text: str) -> None:
+    for name in ("start", "stop"):
+        with pytest.raises(ValidationError):
+            requests.MessagesQuery.model_validate({name: text})
+    with pytest.raises(ValidationError):
+        requests.RelatedQuery.model_validate({"min_strength": text})
+    assert requests.MessagesQuery.model_validate({"start": "6", "stop": "10"}).start == 6
+    assert requests.RelatedQuery.model_validate({"min_strength": "2.5e-1"}).min_strength == 0.25

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -21,42 +20,27 @@ from starlette.types import Receive, Send
 from starlette.types import Scope as AsgiScope
 
 from memoranda.aio.threads import in_thread
-from memoranda.dashboard.browse import MemoryOrder, MemoryState, SearchOrder
-from memoranda.dashboard.browser_sessions import COOKIE
-from memoranda.dashboard.insight import Insight
-from memoranda.dashboard.results import (
+from memoranda.dashboard.browse import (
     ConversationPage,
     ConversationSummary,
-    DashboardAnswer,
     MemoryGraph,
-    MemoryStates,
-    NamedCount,
-    Overview,
-    Person,
+    MemoryOrder,
+    MemoryState,
     Provenance,
+    SearchOrder,
 )
-from memoranda.errors import Denied, NotFound, Unavailable
+from memoranda.dashboard.insight import DashboardAnswer, Insight
+from memoranda.dashboard.overview import MemoryStates, NamedCount, Overview, Person
+from memoranda.errors import NotFound
 from memoranda.results.workflows import SessionSummary
 from memoranda.security.id_cipher import using_cipher
-from memoranda.server.access import Caller, Reader, Writer
-from memoranda.server.auth import LOCAL, Principal
-from memoranda.server.opaque_ids import change_ids
-from memoranda.server.requests import (
-    Limit,
-    MemoryId,
-    Mode,
-    Moment,
-    Name,
-    Names,
-    RequestModel,
-    ScopedRequest,
-    ScopeQuery,
-    Text,
-    TypeNames,
-    WhereFilter,
-)
+from memoranda.server.auth import COOKIE, LOCAL, Principal
+from memoranda.server.fields import WHOLE, Limit, MemoryId, Mode, Moment, Name, Names, Text, TypeNames
+from memoranda.server.requests import RequestModel, ScopedRequest, ScopeQuery, WhereFilter
 from memoranda.server.responses import CountResponse, JsonRoute, MemoryPage, to_json
-from memoranda.server.services import Services
+from memoranda.server.routes import Caller, Reader, Writer
+from memoranda.server.services import Services, change_ids
+from memoranda.server.streams import Shares
 from memoranda.types import Recall, Scope
 
 STATIC: Final = "/ui/static/"
@@ -75,10 +59,8 @@ _MEDIA_TYPES: Final = {
     ".svg": "image/svg+xml",
 }
 _POLL_SECONDS: Final = 1.0
-_MAX_STREAMS: Final = 50
-"""Streams of events that a key may have open in one process: each asks the database every second."""
-_CHECK_EVERY: Final = 10
-"""Polls after which a stream checks again that its key is valid."""
+_REMARK_EVERY: Final = 10
+"""Polls after which a stream says that it is still there."""
 _R = TypeVar("_R")
 
 routes = APIRouter(include_in_schema=False, route_class=JsonRoute)
@@ -120,7 +102,7 @@ class FindRequest(ScopedRequest):
 
 class PagedQuery(ScopeQuery):
     limit: Limit = 100
-    after: Annotated[int, Field(ge=0)] = 0
+    after: Annotated[int, Field(ge=0), WHOLE] = 0
 
 
 class PersonQuery(ScopeQuery):
@@ -129,7 +111,7 @@ class PersonQuery(ScopeQuery):
 
 
 class GraphQuery(ScopeQuery):
-    limit: Annotated[int, Field(ge=1, le=5000)] = 400
+    limit: Annotated[int, Field(ge=1, le=5000), WHOLE] = 400
     around: MemoryId | None = None
 
 
@@ -312,27 +294,23 @@ async def load_demo(caller: Writer) -> CountResponse:
 async def stream_events(query: Annotated[EventsQuery, Query()], caller: Reader, request: Request) -> Response:
     """Stream what changes, as server-sent events: memories as they are written, and the open sessions."""
     scope, insight = _scope(caller, query), await caller.services.get_insight(caller.principal.tenant)
-    streams, key_id = caller.services.streams, caller.principal.key_id
-    if streams[key_id] >= _MAX_STREAMS:
-        raise Unavailable(f"this key has {_MAX_STREAMS} streams open: close one", retry_after=_POLL_SECONDS, status=429)
-    return _CountedStream(streams, key_id, _events(caller, insight, scope, request))
+    request.state.never_ends = True
+    return _CountedStream(caller.services.streams, caller.principal, _events(caller, insight, scope, request))
 
 
 class _CountedStream(StreamingResponse):
     """A stream that counts as one of its key from now on, so that of many at once no more than allowed are opened."""
 
-    def __init__(self, streams: Counter[str], key_id: str, events: AsyncIterator[str]) -> None:
+    def __init__(self, streams: Shares, principal: Principal, events: AsyncIterator[str]) -> None:
         super().__init__(events, media_type="text/event-stream")
-        self._streams, self._key_id = streams, key_id
-        streams[key_id] += 1
+        self._streams, self._principal = streams, principal
+        streams.take(principal)
 
     async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         try:
             await super().__call__(scope, receive, send)
         finally:
-            self._streams[self._key_id] -= 1
-            if not self._streams[self._key_id]:
-                del self._streams[self._key_id]
+            self._streams.give_back(self._principal)
 
 
 async def _events(caller: Caller, insight: Insight, scope: Scope, request: Request) -> AsyncIterator[str]:
@@ -342,9 +320,7 @@ async def _events(caller: Caller, insight: Insight, scope: Scope, request: Reque
     yield "retry: 2000\n\n"
     while not await request.is_disconnected():
         polls += 1
-        if polls % _CHECK_EVERY == 0:
-            if not await _may_listen(caller, request):
-                return
+        if polls % _REMARK_EVERY == 0:
             yield ":\n\n"  # what nobody takes any more ends the connection, which silence would not
         head, changed = await in_thread(insight.changes_since, scope, head)
         if changed:
@@ -366,24 +342,6 @@ async def _open_sessions(caller: Caller, limit: int) -> list[SessionSummary]:
     if "admin" not in caller.principal.scopes:
         return []
     return await caller.services.sessions.summaries(caller.memory, limit=limit)
-
-
-async def _may_listen(caller: Caller, request: Request) -> bool:
-    """Whether the key of a stream is still valid, and the session of its browser has not ended."""
-    services, browser = caller.services, request.state.browser
-    if browser is not None and not await in_thread(services.browsers.is_open, request.cookies[COOKIE]):
-        return False
-    try:
-        if browser is not None:
-            await services.authenticator.authenticate_browser(browser.key_id)
-        else:
-            local = caller.principal is LOCAL
-            await services.authenticator.authenticate(request.state.authorization, local=local)
-    except Denied:
-        return False
-    except Unavailable:  # the rate limit of the key: that is no reason to end the stream
-        return True
-    return True
 
 
 def _scope(caller: Caller, request: ScopedRequest) -> Scope:

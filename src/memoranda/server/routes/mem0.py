@@ -16,14 +16,15 @@ from memoranda.errors import InvalidInput, InvalidType, NotFound
 from memoranda.integrations.mem0 import AsyncMemory
 from memoranda.integrations.mem0.answers import Answer
 from memoranda.integrations.mem0.filters import OWNERS, check_filters, read_owner
-from memoranda.server.access import Admin, Caller, Reader, Writer
+from memoranda.server.fields import WHOLE
 from memoranda.server.responses import JsonRoute
+from memoranda.server.routes import Admin, Caller, Reader, Writer
 from memoranda.types import ANY
 
 routes = APIRouter(prefix="/mem0", route_class=JsonRoute, include_in_schema=False)
 
 JsonObject = Annotated[dict[str, Any], Body()]
-PageNumber = Annotated[int, Query(ge=1, le=1_000_000)]
+PageNumber = Annotated[int, Query(ge=1, le=1_000_000), WHOLE]
 _ALL: Final = 2**62
 _ADD: Final = frozenset((*OWNERS, "metadata", "timestamp", "expiration_date", "infer"))
 _LIST: Final = frozenset(("filters", "show_expired"))
