@@ -64,7 +64,7 @@ def style_figures(results: Sequence[CaseResult]) -> Figures:
         "lost": [len(results), sum(bool(item.lost) for item in results)],
         "endings right": [right + wrong, right],
     }
-    for kind in ("noticed", "hidden", "keep", "apart", "distinct", "same", "answer"):
+    for kind in ("noticed", "hidden", "keep", "apart", "distinct", "same", "answer", "fact"):
         scored = [item.passed for result in results for item in result.scored if item.kind == kind]
         figures[kind] = [len(scored), sum(scored)]
     return figures
@@ -129,17 +129,18 @@ def _table(report: dict[str, Figures], split: str) -> str:
     if styles:
         lines += [
             f"{'':22}{'lost':>13}{'noticed':>16}{'endings right':>16}{'hidden':>15}{'apart':>14}"
-            f"{'same':>12}{'answer':>13}"
+            f"{'same':>12}{'answer':>13}{'fact':>15}"
         ]
     for name in styles:
         row = report[name]
         columns = [
-            _share_of(row[key]) for key in ("lost", "noticed", "endings right", "hidden", "apart", "same", "answer")
+            _share_of(row[key])
+            for key in ("lost", "noticed", "endings right", "hidden", "apart", "same", "answer", "fact")
         ]
         label = f"{name} ({row['cases']})"
         lines.append(
             f"{label:22}"
-            + "".join(f"{text:>{width}}" for text, width in zip(columns, (13, 16, 16, 15, 14, 12, 13), strict=True))
+            + "".join(f"{text:>{width}}" for text, width in zip(columns, (13, 16, 16, 15, 14, 12, 13, 15), strict=True))
         )
     for name in ("poison", "secrets"):
         if name in report:

@@ -23,7 +23,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from memoranda.remember import poison
+from memoranda.remember.screening import poison
 from memoranda.remember.screening.features import read_features
 from memoranda.remember.screening.poison import WINDOW, find_poison, make_model
 from memoranda.remember.screening.rules import Channel

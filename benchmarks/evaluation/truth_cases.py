@@ -14,7 +14,7 @@ SPLITS = ("dev", "held")
 STYLES = ("plain", "natural", "notes", "adversarial", "pairs")
 """The four styles, and `pairs`: statements that differ in one word, which are never duplicates."""
 TEXT_SETS = ("poison", "secrets", "importance")
-KINDS = ("hidden", "noticed", "keep", "apart", "distinct", "same", "answer")
+KINDS = ("hidden", "noticed", "keep", "apart", "distinct", "same", "answer", "fact")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,9 @@ class Expectation:
     known_at: datetime | None = None
     answer: int | None = None
     """The step that must be the first hit; None when no step may be found."""
+    attribute: str = ""
+    value: str | None = None
+    """What `facts()` must have as the only value of an attribute; None when it must have none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -150,6 +150,8 @@ class CaseRun:
         if item.kind == "same":
             statuses = [outcome.status for outcome in self._outcomes[_given(item.new)]]
             return Scored("same", bool(statuses) and set(statuses) == {"duplicate"}, f"statuses {statuses}")
+        if item.kind == "fact":
+            return self._score_fact(item)
         return self._score_answer(item)
 
     def _score_noticed(self, item: Expectation) -> Scored:
@@ -185,6 +187,11 @@ class CaseRun:
             return Scored("answer", first is None, f"found {first.content!r}" if first else "nothing found")
         passed = first is not None and first.id in self._ids(item.answer)
         return Scored("answer", passed, f"first is {first.content!r}" if first else "nothing found")
+
+    def _score_fact(self, item: Expectation) -> Scored:
+        facts = self._manager.facts(user=USER, as_of=item.as_of, known_at=item.known_at)
+        values = [fact.value for fact in facts if fact.attribute == item.attribute and fact.holds]
+        return Scored("fact", values == ([] if item.value is None else [item.value]), f"facts are {values}")
 
     def _score_stay(self, item: Expectation, gone: set[int]) -> Scored:
         if item.kind == "keep":

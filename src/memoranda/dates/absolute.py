@@ -46,6 +46,8 @@ from memoranda.dates.vocabulary import (
 )
 
 _YEARLY_EVENT: Final = re.compile(r"\b(?:birthday|anniversary|born|celebrated?s?)\b", re.I)
+_BEGINS: Final = re.compile(r"\b(?:from|as of|starting|beginning|effective)(?: (?:in|on))? $")
+"""Says that something holds from the nearest such month on."""
 _CLAUSE_END: Final = re.compile(r"[.!?]")
 
 
@@ -106,6 +108,8 @@ def _month(match: Match, context: DateContext) -> Interval | None:
     which = direction(optional_group(match, "which"))
     if which is None:
         start = choose_by_tense(context, lambda year: _at(context, year, month))
+        if start is None and _BEGINS.search(text_before(match.string, match.start("month"))):
+            start = _nearest(context, month, 1)
         return month_of(start) if start else None
     year = context.now.year
     if which < 0 and month >= context.now.month:
@@ -246,7 +250,7 @@ _WEEKDAY_BEFORE = rf"(?:{WEEKDAY},?\s+(?:the\s+)?)?"
 _HOLIDAY_NAMES = "|".join(sorted(HOLIDAYS, key=len, reverse=True)).replace("'", "['’]").replace("st ", r"st\.?\s+")
 # A month or year alone counts only after a word that precedes a time: "may" and "march" are verbs, 2019 a number.
 _TIME_WORD_BEFORE = (
-    r"\b(?:in|during|since|until|till|by|before|after|early|mid|late|mid-|throughout"
+    r"\b(?:in|during|since|until|till|by|before|after|as\s+of|from|starting|beginning|effective|early|mid|late|mid-|throughout"
     r"|(?:end|start|beginning|middle|half|part|rest|class)\s+of)\s*\b"
 )
 RULES: Final[tuple[DateRule, ...]] = (

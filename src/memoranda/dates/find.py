@@ -218,6 +218,8 @@ def _close_open_end(text: str, expression: Expression, said_at: datetime) -> Exp
         return Expression(found.start(), expression.end, Interval(whole.start, said_at, whole.precision), "since")
     if word in ("until", "till", "by") and whole.end > said_at:
         return Expression(found.start(), expression.end, Interval(said_at, whole.end, whole.precision), "until")
+    if word in ("until", "till"):
+        return Expression(found.start(), expression.end, whole, "until")
     if word == "from":
         return expression
     return None

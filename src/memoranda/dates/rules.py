@@ -250,7 +250,9 @@ class EnglishTenseFinder(TenseFinder):
         open_end = _OPEN_END.search(self._text, max(0, start - 30), start)
         if open_end is None:
             return super().find(start, end)
-        return "past" if open_end["word"].lower() == "since" else "future"
+        if open_end["word"].lower() == "since":
+            return "past"
+        return super().find(start, end) or "future"  # "Until May I lived in Rome"
 
 
 def is_perfect(text: str, start: int) -> bool:

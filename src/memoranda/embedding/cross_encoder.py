@@ -12,6 +12,7 @@ import memoranda_models
 import numpy as np
 
 from memoranda.embedding.local import WordPiece, open_session, translate_errors
+from memoranda.embedding.model_folder import packaged_file
 from memoranda.errors import MissingExtra, Unavailable
 from memoranda.threads import FairSlots, default_threads, register_fork_handler, run_each
 from memoranda.types import FloatArray
@@ -70,7 +71,7 @@ class CrossEncoder:
     def _load(self) -> tuple[WordPiece, InferenceSession]:
         with self._loading:
             if self._loaded is None:
-                tokenizer = WordPiece(memoranda_models.path("vocab.txt"))
+                tokenizer = WordPiece(packaged_file("vocab.txt"))
                 self._loaded = tokenizer, open_session(self._model, sha256=self._sha256)
             return self._loaded
 

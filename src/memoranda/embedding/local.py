@@ -35,7 +35,7 @@ from memoranda.embedding.base import (
     check_input_texts,
     normalize,
 )
-from memoranda.embedding.model_folder import read_model_file
+from memoranda.embedding.model_folder import packaged_file, read_model_file
 from memoranda.errors import Incompatible, InvalidInput, MissingExtra, Unavailable
 from memoranda.text.sentences import split_sentences
 from memoranda.threads import FairSlots, default_threads, register_fork_handler, run_each
@@ -256,7 +256,9 @@ class _Encoder:
         self._spec = spec
         is_json = spec.vocabulary.suffix == ".json"
         self._tokenizer = TokenizerFile(spec.vocabulary) if is_json else WordPiece(spec.vocabulary)
-        self._session = open_session(spec.model, use_gpu=use_gpu, sha256=spec.sha256)
+        # The weights of a model that was added can lie in several files, and have a checksum of all of them.
+        is_packaged = spec.sha256 in memoranda_models.SHA256.values()
+        self._session = open_session(spec.model, use_gpu=use_gpu, sha256=spec.sha256 if is_packaged else None)
         self._inputs = {item.name for item in self._session.get_inputs()}
         if unknown := self._inputs.difference(_INPUTS):
             raise Incompatible(
@@ -345,7 +347,7 @@ def open_session(model: Path, *, use_gpu: bool = False, sha256: str | None = Non
     Args:
         model: A plain file, or a packed one of a package.
         use_gpu: Whether to run it on a CUDA device where there is one.
-        sha256: The checksum that the content of a packed file must have.
+        sha256: The checksum that the unpacked content of the file must have; None is not checked.
     """
     onnxruntime = _import_onnxruntime()
     if use_gpu and (problem := find_gpu_problem()) is not None:
@@ -383,11 +385,12 @@ def translate_errors(model: Path) -> Iterator[None]:
 
 
 def _read_model(model: Path, sha256: str | None) -> str | bytes:
-    """Return the path of a plain file, or the content of a packed one, which must have this checksum."""
-    if model.suffix != memoranda_models.PACKED:
+    """Return the content of a file that is packed or must have this checksum; else the path."""
+    is_packed = model.suffix == memoranda_models.PACKED
+    if not is_packed and sha256 is None:
         return str(model)
     try:
-        content = memoranda_models.unpacked(model)
+        content = memoranda_models.unpacked(model) if is_packed else model.read_bytes()
     except (OSError, ValueError) as error:
         raise Incompatible(f"the model file {model} cannot be read ({error}): install it again") from error
     if sha256 is not None and hashlib.sha256(content).hexdigest() != sha256:
@@ -407,8 +410,8 @@ def default_spec() -> ModelSpec:
     """Return the model that comes with the package."""
     return ModelSpec(
         name=DEFAULT_MODEL,
-        model=memoranda_models.path("e5-dialogue.onnx"),
-        vocabulary=memoranda_models.path("vocab.txt"),
+        model=packaged_file("e5-dialogue.onnx"),
+        vocabulary=packaged_file("vocab.txt"),
         sha256=memoranda_models.SHA256["e5-dialogue.onnx"],
         dimension=384,
         window=512,
@@ -470,7 +473,7 @@ class StaticEmbedder:
                 # The checksum of the rows takes as long as the vocabulary: both at once.
                 with ThreadPoolExecutor(1, "memoranda-load") as pool:
                     rows = pool.submit(_load_array, _ROWS)
-                    tokenizer, scales = WordPiece(memoranda_models.path("vocab.txt")), _load_array(_SCALES)
+                    tokenizer, scales = WordPiece(packaged_file("vocab.txt")), _load_array(_SCALES)
                     self._table = _Table(tokenizer, rows.result(), scales)
             return self._table
 
@@ -480,7 +483,7 @@ def _load_array(name: str) -> Any:
 
     Not with `np.load`, which parses the header as Python source: two threads that do so at once make CPython 3.11 fail.
     """
-    data = read_model_file(memoranda_models.path(name))
+    data = read_model_file(packaged_file(name))
     header = _NPY_HEADER.match(data)
     if header is None:
         raise Incompatible(f"{name} is not an array: install memoranda-models again")

@@ -26,6 +26,14 @@ if TYPE_CHECKING:
     from memoranda.types import JSON
 
 
+def packaged_file(name: str) -> Path:
+    """Return the path of a file that comes with the models; `Unavailable` when it is missing."""
+    try:
+        return memoranda_models.path(name)
+    except FileNotFoundError as error:
+        raise Unavailable(f"{name} is missing: reinstall memoranda-models") from error
+
+
 def read_model_file(path: Path) -> bytes:
     """Return the content of a model file; `Incompatible` when a packaged one is damaged or was replaced."""
     try:

@@ -12,7 +12,7 @@ import openai
 
 from memoranda.embedding.base import EmbedderIdentity, InputKind, check_input_texts, normalize
 from memoranda.errors import Incompatible, InvalidInput
-from memoranda.llm.failures import translate_errors
+from memoranda.llm.structured import translate_errors
 
 if TYPE_CHECKING:
     from memoranda.types import FloatArray

@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import sqrt
+from datetime import MAXYEAR, MINYEAR, datetime
+from math import inf, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,9 @@ DENSE_WEIGHT = 0.8
 """Weight of meaning; the rest is that of words."""
 UNSURE_DENSE_WEIGHT = 0.7
 """The same for static vectors, and for questions in other languages than English, which a model knows less well."""
+WORDS_OUTSIDE_DIALOGUES = 0.5
+"""Share of the weight of words that is left in what people say alone: it says all it means in its own words,
+and shares common ones with a question by chance. Only where a model knows the language."""
 DENSE_POWER = 1.2
 """Above 1: a text that stands out says more than several that are somewhat near."""
 EXACT_UP_TO = 50_000
@@ -48,6 +52,13 @@ _ASKING = frozenset(query_terms("know tell remind remember"))
 """Words of what leads to a question: "can you tell me", "do you know"."""
 _SAME_WORDS = {"could": "can", "would": "will", "might": "may", "an": "a", "the": "a"}
 """Words that make no other question of one; prepositions, negations and pronouns do."""
+_REQUEST = re.compile(
+    r"(?:(?:please|kindly|hey|ok|okay|now|so|and|can you|could you|would you|will you)\b[\s,]*)*"
+    r"(?:tell|write|explain|remind|show|give|list|help|find|make|summari[sz]e|translate|describe|suggest|recommend|draft|create|compare|"
+    r"calculate|define|read|sing|name|count|generate|compose|check|look up|search)\b",
+    re.I,
+)
+"""What asks the listener for something in place of a question: "Tell me a joke."."""
 _PRIOR_WORDS = (0.03, 0.08)
 """Typical mean and deviation of the share of a question's term weight that a text holds."""
 
@@ -125,8 +136,9 @@ def find_same_question(partition: Partition, parsed: ParsedQuery) -> IntArray:
 
 
 def repeats_question(content: str, question: str) -> bool:
-    """Return whether a memory is only the question itself, asked before in the same words: it answers nothing."""
-    if not content.rstrip().endswith("?") or len(sentence_spans(content)) > 1:
+    """Return whether a memory is only the question or request itself, said before: it answers nothing."""
+    asks = content.rstrip().endswith("?") or _REQUEST.match(content.strip())
+    if not asks or len(sentence_spans(content)) > 1:
         return False
     (before, is_embedded), (now, embeds) = _words_asked(content), _words_asked(question)
     # "Do you know where I can park?" has another order of words than the question in it.
@@ -155,7 +167,8 @@ def select_candidates(
     """
     scope, as_of = query.scope, None if query.as_of is None else query.as_of.timestamp()
     known_at = None if query.known_at is None else query.known_at.timestamp()
-    eligible = partition.eligible(scope.agent, scope.session, query.now.timestamp(), as_of, known_at)
+    was = None if parsed.was is None or as_of is not None else (_seconds(parsed.was.start), _seconds(parsed.was.end))
+    eligible = partition.eligible(scope.agent, scope.session, query.now.timestamp(), as_of, known_at, was)
     timeline = partition.timeline()
     if len(without):
         eligible = np.setdiff1d(timeline.ids if eligible is None else eligible, without)
@@ -166,6 +179,10 @@ def select_candidates(
     everything = timeline.ids if eligible is None else eligible
     candidates = _part_of(timeline, _find_candidates(partition, parsed, vector, eligible), total, eligible)
     return candidates, everything[:: max(1, total // _SAMPLE_SIZE)]
+
+
+def _seconds(moment: datetime) -> float:
+    return -inf if moment.year == MINYEAR else inf if moment.year == MAXYEAR else moment.timestamp()
 
 
 def _all_of(timeline: Timeline) -> CandidateSet:
@@ -312,14 +329,23 @@ def lexical_arm(terms: Sequence[str], texts: TextIndex, candidates: CandidateSet
     return Arm("lexical", np.minimum(shares, 1.0), scores.astype(np.float32, copy=False))
 
 
-def combine_arms(arms: Sequence[Arm]) -> FloatArray:
-    """Return the weighted sum of the arms per candidate, the dense one first; a single arm counts fully."""
+def combine_arms(arms: Sequence[Arm], dialogue: FloatArray) -> FloatArray:
+    """Return the weighted sum of the arms per candidate, the dense one first; a single arm counts fully.
+
+    Args:
+        arms: The arms.
+        dialogue: How much people take turns around each candidate, 0…1.
+    """
     if len(arms) == 1:
         return arms[0].scores
     dense, lexical = arms
-    weight = DENSE_WEIGHT if dense.is_sure else UNSURE_DENSE_WEIGHT
-    mixed: FloatArray = (weight * dense.scores + (1.0 - weight) * lexical.scores).astype(np.float32, copy=False)
-    return mixed
+    if not dense.is_sure:
+        mixed = UNSURE_DENSE_WEIGHT * dense.scores + (1.0 - UNSURE_DENSE_WEIGHT) * lexical.scores
+    else:
+        left = WORDS_OUTSIDE_DIALOGUES + (1.0 - WORDS_OUTSIDE_DIALOGUES) * dialogue
+        mixed = DENSE_WEIGHT * dense.scores + (1.0 - DENSE_WEIGHT) * left * lexical.scores
+    combined: FloatArray = mixed.astype(np.float32, copy=False)
+    return combined
 
 
 def _moments(sample: FloatArray, count: int, prior: tuple[float, float]) -> tuple[float, float]:

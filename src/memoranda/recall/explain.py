@@ -17,7 +17,7 @@ from memoranda.display import plural
 from memoranda.errors import InvalidType, NotFound
 from memoranda.index.partition import Partition
 from memoranda.recall.arms import repeats_question
-from memoranda.recall.query import ROLES, ParsedQuery, RecallQuery
+from memoranda.recall.query import ROLES, Mode, ParsedQuery, RecallQuery
 from memoranda.recall.rank import Ranking, to_scores
 from memoranda.results.recall import Replay, Why, WhyNot, WhyNotStep
 from memoranda.security.id_cipher import show_id
@@ -239,6 +239,9 @@ _WEIGHTS = {"top": 0.3, "meaning": 4.0, "words": 1.5, "other_speaker": -2.0, "re
 """Fitted on LoCoMo (questions about the wrong person, and about what only another conversation mentions), rounded, and
 checked on LongMemEval: see docs/benchmarks.md."""
 _BIAS = -3.5
+_WEIGHTS_IN_BEST = {**_WEIGHTS, "other_speaker": -4.0, "read": 0.2}
+"""The large reranker knows better whether a text answers, and less well whom it is about."""
+_BIAS_IN_BEST = -3.3
 
 
 _ASKED_BY = {
@@ -260,9 +263,19 @@ def answer_signals(
     speakers: tuple[str, ...],
     allowed: NDArray[np.bool_] | None = None,
     question: str = "",
+    hits: Sequence[Hit] = (),
     best_hit: Hit | None = None,
 ) -> dict[str, float]:
-    """Return the inputs of `answerable`; empty when there is no memory to answer from."""
+    """Return the inputs of `answerable`; empty when there is no memory to answer from.
+
+    Args:
+        ranking: The candidates and their sums.
+        speakers: The speakers that the question is about.
+        allowed: Which candidates pass the filters; None when there are no filters.
+        question: The text of the question.
+        hits: The best hits, reranked, more of them than are returned.
+        best_hit: The first hit that is returned.
+    """
     rows = np.arange(len(ranking.candidates)) if allowed is None else np.flatnonzero(allowed)
     if not len(rows):
         return {}
@@ -274,15 +287,26 @@ def answer_signals(
         "meaning": float(raw["dense"][best]) if "dense" in raw else 0.0,
         "words": float(raw["lexical"][rows].max()),
         "other_speaker": _lead_of_other_speakers(ranking, rows) if names_one_person else 0.0,
-        "read": 0.0 if best_hit is None else _read_log_odds(best_hit),
+        "read": _read_log_odds(ranking, hits, of_speaker=names_one_person),
         "fact": float(best_hit is not None and _holds_asked_fact(best_hit.memory, question)),
     }
 
 
-def _read_log_odds(hit: Hit) -> float:
-    """Return what the reranker gives a hit; 0 where none read it."""
-    read = [min(max(each.score, _SURE), 1.0 - _SURE) for each in hit.why if each.arm == "reranker"]
-    return log(read[0] / (1.0 - read[0])) if read else 0.0
+def _read_log_odds(ranking: Ranking, hits: Sequence[Hit], *, of_speaker: bool) -> float:
+    """Return what the reranker gives the best hit, or the best one of the person asked about; 0 where it read none.
+
+    It also likes what others say about the subject. Where it read nothing of that person, the lowest score counts.
+    """
+    read = {hit.id: each.score for hit in hits for each in hit.why if each.arm == "reranker"}
+    if not read:
+        return 0.0
+    scores = list(read.values())
+    if of_speaker:
+        rows = ranking.candidates.rows_of(np.array(list(read), dtype=np.int64)).tolist()
+        said = [score for row, score in zip(rows, scores, strict=True) if ranking.said[row]]
+        scores = said or [min(scores)]
+    probability = min(max(scores[0], _SURE), 1.0 - _SURE)
+    return log(probability / (1.0 - probability))
 
 
 def _holds_asked_fact(memory: Memory, question: str) -> bool:
@@ -305,11 +329,12 @@ def _holds_asked_fact(memory: Memory, question: str) -> bool:
     return False
 
 
-def answerable(signals: dict[str, float]) -> float:
+def answerable(signals: dict[str, float], mode: Mode = "default") -> float:
     """Return a probability; 0 when there is no memory to answer from."""
     if not signals:
         return 0.0
-    return 1.0 / (1.0 + exp(-_BIAS - sum(weight * signals[name] for name, weight in _WEIGHTS.items())))
+    weights, bias = (_WEIGHTS_IN_BEST, _BIAS_IN_BEST) if mode == "best" else (_WEIGHTS, _BIAS)
+    return 1.0 / (1.0 + exp(-bias - sum(weight * signals[name] for name, weight in weights.items())))
 
 
 def _lead_of_other_speakers(ranking: Ranking, rows: IntArray) -> float:

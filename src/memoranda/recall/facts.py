@@ -18,7 +18,7 @@ from typing import Final
 
 from memoranda.errors import NotFound
 from memoranda.recall.later import attach_later
-from memoranda.results.facts import Fact, FactConflict, FactValue
+from memoranda.results.recall import Fact, FactConflict, FactValue
 from memoranda.storage.base import Store
 from memoranda.storage.claim_resolution import made_by
 from memoranda.storage.claims import (

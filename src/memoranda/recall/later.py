@@ -10,15 +10,16 @@ from typing import Final, TypeAlias
 
 from memoranda.storage.base import Store
 from memoranda.storage.claim_resolution import BY_MEANING, CONTRADICTS, FOLLOWS, SUPERSEDES
-from memoranda.storage.claims import DISPUTED, FOLLOWED, TAKEN_BACK, claims_in, claims_of, enders_of
+from memoranda.storage.claims import DISPUTED, FOLLOWED, TAKEN_BACK, claims_in, claims_of, enders_of, fold, times_told
 from memoranda.storage.lifecycle import read_followers, read_opposed
 from memoranda.storage.past import TimeView
+from memoranda.storage.supersession import fold_value
 from memoranda.text.terms import query_terms
-from memoranda.types import Hit, Memory, Scope
+from memoranda.types import Hit, Memory, Scope, trust_rank
 
 _PAST: Final = re.compile(
     r"\b(?:used\s+to|before|previous(?:ly)?|former(?:ly)?|original(?:ly)?|first|initially|earlier|in\s+the\s+past|back\s+then"
-    r"|old|once|ever|history|did|was|were|had)\b",
+    r"|(?<!how )old|once|ever|history|did|was|were|had)\b",
     re.I,
 )
 
@@ -93,6 +94,17 @@ def _asks_for_latest(question: str) -> bool:
     return _COUNT.search(question) is not None and _SPAN.search(question) is None
 
 
+def put_ended_first(hits: Sequence[Hit], now: datetime) -> list[Hit]:
+    """Return the hits with what has ended above what replaced it, the latest end first: the past is asked for."""
+    ended = [hit for hit in hits if hit.memory.valid_to is not None and hit.memory.valid_to <= now]
+    ended.sort(key=lambda hit: (hit.memory.valid_to or now, hit.id), reverse=True)
+    ordered: dict[int, Hit] = {}
+    for hit in hits:
+        ordered |= {each.id: each for each in ended if each.superseded_by == hit.id and each.id not in ordered}
+        ordered.setdefault(hit.id, hit)
+    return _with_falling_scores(list(ordered.values()))
+
+
 def _with_falling_scores(hits: Sequence[Hit]) -> list[Hit]:
     """Return the hits, each with a score that is at least that of those below it."""
     raised: list[Hit] = []
@@ -127,7 +139,7 @@ def attach_later(
 ) -> tuple[list[Hit], WeakPairs]:
     """Return the hits with what was said later about the same thing, or against it; and which of these pairs are weak.
 
-    Only what had not expired and was known counts, and what had begun to be true at `as_of`.
+    Only what had not expired and was known counts, and what had begun to be true: now, or at `as_of`.
     """
     marked = [
         hit.id
@@ -142,7 +154,8 @@ def attach_later(
     wanted = sorted({other for ids in (*newer_ids.values(), *against_ids.values()) for other in ids})
     view = TimeView(now, as_of, known_at)
     read = (memory for memory in store.get(scope, wanted) if memory and _counts(memory, view))
-    found = {memory.id: memory for memory in read if as_of is None or is_true_at(memory, as_of)}
+    found = {memory.id: memory for memory in read if _has_begun(memory, as_of or now)}
+    found = {key: memory for key, memory in found.items() if as_of is None or is_true_at(memory, as_of)}
     weak = {
         (newer, older): strength
         for older, found_newer in newer_ids.items()
@@ -204,15 +217,24 @@ def put_newer_first(
     hits: Sequence[Hit],
     make_hit: Callable[[Memory, Hit], Hit | None],
     replies: Mapping[int, int] | None = None,
+    now: datetime | None = None,
+    make_trusted: Callable[[Memory, Hit], Hit | None] | None = None,
 ) -> list[Hit]:
     """Return the hits with what was said later above what it follows, and above the replies to what it follows.
+
+    What only tells what was stands below what holds in the same slot, and what a source of lower trust says below what
+    it disputes.
 
     Args:
         hits: The hits, best first.
         make_hit: Returns a hit for a memory that follows a hit; None where it is not to be put above it.
         replies: By the id of a hit that replies to another hit, the id of that one. A reply is of the time of what it
             replies to: it repeats what was true then.
+        now: The time that is asked about; None where what was is as good as what holds.
+        make_trusted: Returns a hit for a memory of higher trust that a hit disputes; None where there is none to show.
     """
+    hits = hits if now is None else _put_what_was_last(hits, now)
+    against = {} if now is None else _more_trusted_in_slot(hits, now)
     ordered: list[Hit] = []
     placed: set[int] = set()
     by_id = {hit.id: hit for hit in hits}
@@ -230,11 +252,87 @@ def put_newer_first(
             if newer is not None:
                 known = by_id.get(newer.id, newer)
                 place(replace(known, score=max(known.score, hit.score)))
+        for memory in (*more_trusted(hit), *against.get(hit.id, ())):
+            trusted = by_id.get(memory.id) or (make_trusted(memory, hit) if make_trusted else None)
+            if trusted is not None:
+                place(replace(trusted, score=max(trusted.score, hit.score)))
         ordered.append(hit)
 
     for hit in hits:
         place(hit)
     return ordered
+
+
+def more_trusted(hit: Hit) -> list[Memory]:
+    """Return what a hit disputes: what sources of higher trust say."""
+    rank = trust_rank(hit.memory.trust)
+    return [memory for memory in hit.disputed if trust_rank(memory.trust) > rank]
+
+
+def _more_trusted_in_slot(hits: Sequence[Hit], now: datetime) -> dict[int, list[Memory]]:
+    """Return for each hit the others of higher trust that say something else in one of its slots, by id."""
+    if len({hit.memory.trust for hit in hits}) < 2:
+        return {}
+    speakers = {fold(hit.memory.speaker) for hit in hits if hit.memory.trust == "user" and hit.memory.speaker}
+    said = {hit.id: _values_at(hit.memory, now, speakers) for hit in hits}
+    return {
+        hit.id: [
+            other.memory
+            for other in hits
+            if trust_rank(other.memory.trust) > trust_rank(hit.memory.trust)
+            and any(said[other.id].get(slot, value) != value for slot, value in said[hit.id].items())
+        ]
+        for hit in hits
+    }
+
+
+def _values_at(
+    memory: Memory, now: datetime, speakers: Collection[str]
+) -> dict[tuple[str, str, str | None], str | bool]:
+    """Return what a memory says: of each value whether it holds, and the value of slots with one value at a time.
+
+    Where one person speaks, notes about the user are about that person.
+    """
+    own = {fold(str(memory.user or "")), "user", *(speakers if len(speakers) == 1 else ())}
+    found: dict[tuple[str, str, str | None], str | bool] = {}
+    for claim in claims_in(memory.notes):
+        if claim.valid_from > now or (claim.valid_to is not None and claim.valid_to <= now):
+            continue
+        subject, value = "user" if fold(claim.subject) in own else fold(claim.subject), fold_value(claim.value)
+        found[subject, claim.attribute, value] = claim.holds
+        if claim.single and claim.holds:
+            found[subject, claim.attribute, None] = value
+    return found
+
+
+def _put_what_was_last(hits: Sequence[Hit], now: datetime) -> list[Hit]:
+    """Return the hits with what only tells what was ("My old number was …") below what holds in the same slot."""
+    bygone = {hit.id: slots for hit in hits if (slots := _bygone_slots(hit.memory))}
+    if not bygone:
+        return list(hits)
+    holding = {hit.id: _slots_at(hit.memory, now) for hit in hits}
+    ordered: dict[int, Hit] = {}
+    for place, hit in enumerate(hits):
+        if hit.id in bygone and hit.id not in ordered:
+            ordered |= {each.id: each for each in hits[place + 1 :] if bygone[hit.id] & holding[each.id]}
+        ordered.setdefault(hit.id, hit)
+    return _with_falling_scores(list(ordered.values()))
+
+
+def _bygone_slots(memory: Memory) -> set[tuple[str, str]]:
+    """Return the slots of a memory whose words all tell what was over when they were said."""
+    made = claims_in(memory.notes)
+    over = all(claim.valid_to is not None and claim.valid_to <= claim.said_at for claim in made)
+    return _slots(memory) if over and not enders_of(memory) else set()
+
+
+def _slots_at(memory: Memory, now: datetime) -> set[tuple[str, str]]:
+    claims = claims_in(memory.notes)
+    return {
+        (claim.subject.casefold(), claim.attribute)
+        for claim in claims
+        if claim.single and claim.valid_from <= now and (claim.valid_to is None or claim.valid_to > now)
+    }
 
 
 def _counts(memory: Memory, view: TimeView) -> bool:
@@ -252,9 +350,14 @@ def _is_taken_back(memory: Memory) -> bool:
 def is_true_at(memory: Memory, moment: datetime) -> bool:
     """Return whether a memory says something about a moment: it was said before, or names a time that includes it."""
     return memory.valid_from <= moment or any(
-        claim.valid_from <= moment and (claim.valid_to is None or claim.valid_to > moment)
-        for claim in claims_in(memory.notes)
+        start <= moment and (end is None or end > moment) for start, end in times_told(memory.notes)
     )
+
+
+def _has_begun(memory: Memory, moment: datetime) -> bool:
+    """Return whether a memory does not only tell what is yet to come: "From 1 May my boss is Karin"."""
+    made = claims_in(memory.notes)
+    return not made or any(claim.valid_from <= max(moment, claim.said_at) for claim in made)
 
 
 def _in_order(memory: Memory, newer: Sequence[Memory]) -> tuple[Memory, ...]:

@@ -115,7 +115,7 @@ class RecallLedger:
         self._pending: list[_Entry] = []
         self._writer: threading.Thread | None = None
         self._hurry = Flag()
-        """Set when somebody waits for the recalls to be written."""
+        """Set when somebody waits for what the writer has yet to write; each writer has its own, and misses nothing."""
         self._states = _States()
 
     def before_fork(self) -> None:
@@ -137,26 +137,26 @@ class RecallLedger:
             self._pending.append(entry)
             due = len(self._pending) >= _BATCH or entry.asked_at - self._pending[0].asked_at >= _WRITE_INTERVAL
             if due and (self._writer is None or not self._writer.is_alive()):
-                self._writer = threading.Thread(target=self._write_when_idle, name="memoranda-recall-ledger")
+                self._hurry = Flag()
+                self._writer = threading.Thread(
+                    target=self._write_when_idle, args=(self._hurry,), name="memoranda-recall-ledger"
+                )
                 start_thread(self._writer)
         return recall
 
-    def _write_when_idle(self) -> None:
+    def _write_when_idle(self, hurry: Flag) -> None:
         """Write the recalls so far once none was added for a moment, or they are many, or old, or awaited."""
         started, waiting = time.monotonic(), 0
         while waiting < len(self._pending) < _MAX_WAITING and time.monotonic() - started < _LONGEST_WAIT:
             waiting = len(self._pending)
-            if self._hurry.wait(_IDLE):
+            if hurry.wait(_IDLE):
                 break
         self._write(_PAUSE)
 
     def write(self) -> None:
         """Write the recalls so far; drop them with a warning when the store cannot be written."""
         self._hurry.set()
-        try:
-            self._write()
-        finally:
-            self._hurry.clear()
+        self._write()
 
     def _write(self, pause: float = 0.0) -> None:
         with self._writing:

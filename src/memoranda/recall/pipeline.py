@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -25,6 +25,7 @@ from memoranda.recall.later import (
     attach_later,
     is_true_at,
     least_share,
+    put_ended_first,
     put_latest_first,
     put_newer_first,
 )
@@ -71,6 +72,18 @@ class _Outdated(Exception):
 
     def __init__(self, state: PartitionState) -> None:
         self.state = state
+
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """A question, and the ranking of what is in its scope, before any hit is read."""
+
+    query: RecallQuery
+    parsed: ParsedQuery
+    vector: QueryVector | None
+    ranking: Ranking
+    allowed: NDArray[np.bool_] | None
+    """Which candidates pass the filters; None when there are no filters."""
 
 
 class RecallPipeline:
@@ -132,24 +145,20 @@ class RecallPipeline:
         if not query.text:
             return Recall((), uuid.uuid4().hex, query.text, answerable=0.0, head=partition.seq)
         degraded = list[str]()
-        parsed = self._parse(query, partition)
-        vector = self._embed(query, parsed, degraded)
-        ranking = self._rank(query, partition, parsed, vector, degraded)
-        allowed = self._apply_filters(query, ranking)
-        ranking = self._compare_sentences(query, partition, ranking, allowed, vector)
-        plan = self._plan_reranking(query, vector)
-        ordered = self._load_hits(query, parsed, ranking, allowed, plan, seq)
-        hits = self._rerank(query, parsed, ranking, ordered, plan, degraded)
-        hits = self._cut(query, hits)
-        hits = self._add_later(query, parsed, ranking, allowed, hits)
-        hits = self._as_known(query, hits)
+        by_turns = self._search(query, partition, degraded)
+        search = self._compare_sentences(by_turns, partition)
+        read = self._rerank(search, self._load_hits(search, seq), degraded)
+        hits = self._as_known(query, self._add_later(search, self._cut(query, read)))
         self._accesses.record(hit.id for hit in hits)
-        signals = answer_signals(ranking, parsed.speakers, allowed, query.text, hits[0] if hits else None)
+        parsed, ranking = search.parsed, search.ranking
+        best = hits[0] if hits else None
+        # A sentence of any text can be close to a question that nothing answers; whole turns tell that apart.
+        signals = answer_signals(by_turns.ranking, parsed.speakers, search.allowed, query.text, read, best)
         return Recall(
             hits=hits,
             id=uuid.uuid4().hex,
             query=query.text,
-            answerable=answerable(signals),
+            answerable=answerable(signals, query.mode),
             degraded=tuple(degraded),
             elapsed_ms=(time.perf_counter() - started) * 1000,
             explanation=explain_query(parsed, ranking, signals) if explain else None,
@@ -184,9 +193,8 @@ class RecallPipeline:
             ids = partition.postings.ids_with(WISH_KEY)
         if scope.user is ANY or not len(ids):
             return Recall((), uuid.uuid4().hex, query.text, 0.0, head=partition.seq)
-        parsed = self._parse(query, partition)
-        ranking = self._rank(query, partition, parsed, self._embed(query, parsed, []), [])
-        allowed = self._apply_filters(query, ranking)
+        search = self._search(query, partition, [])
+        ranking, allowed = search.ranking, search.allowed
         rows = [row for row in ranking.candidates.rows_of(ids).tolist() if allowed is None or allowed[row]]
         own = [row for row in rows if not ranking.candidates.dialogue[row]]
         rows = sorted(own, key=lambda row: (-float(ranking.sums[row]), int(ranking.candidates.ids[row])))
@@ -230,16 +238,11 @@ class RecallPipeline:
         if memory is None:
             return explain_other_scope(self._store, scope, memory_id)
         partition = self._open_partition(query)
-        parsed = self._parse(query, partition)
-        vector = self._embed(query, parsed, [])
-        ranking = self._rank(query, partition, parsed, vector, [])
-        allowed = self._apply_filters(query, ranking)
-        ranking = self._compare_sentences(query, partition, ranking, allowed, vector)
-        rows, _ = order_rows(ranking, len(ranking.candidates), allowed, several=parsed.asks_for_several)
-        plan = self._plan_reranking(query, vector)
-        ordered = self._load_hits(query, parsed, ranking, allowed, plan)
-        hits = self._rerank(query, parsed, ranking, ordered, plan, [])
-        shown = self._add_later(query, parsed, ranking, allowed, self._cut(query, hits))
+        search = self._compare_sentences(self._search(query, partition, []), partition)
+        ranking, allowed = search.ranking, search.allowed
+        rows, _ = order_rows(ranking, len(ranking.candidates), allowed, several=search.parsed.asks_for_several)
+        hits = self._rerank(search, self._load_hits(search), [])
+        shown = self._add_later(search, self._cut(query, hits))
         return explain_absence(self._store, query, partition, ranking, allowed, rows, memory, hits, shown)
 
     def _validate(
@@ -278,6 +281,12 @@ class RecallPipeline:
             return None
         key = PartitionKey(query.scope.tenant, query.scope.user)
         return self._partitions.get_settled(key, self._vectors.last_generation)
+
+    def _search(self, query: RecallQuery, partition: Partition, degraded: list[str]) -> _Search:
+        parsed = self._parse(query, partition)
+        vector = self._embed(query, parsed, degraded)
+        ranking = self._rank(query, partition, parsed, vector, degraded)
+        return _Search(query, parsed, vector, ranking, self._apply_filters(query, ranking))
 
     @staticmethod
     def _parse(query: RecallQuery, partition: Partition) -> ParsedQuery:
@@ -348,45 +357,33 @@ class RecallPipeline:
         allowed[ranking.candidates.rows_of(passing)] = True
         return allowed
 
-    def _compare_sentences(
-        self,
-        query: RecallQuery,
-        partition: Partition,
-        ranking: Ranking,
-        allowed: NDArray[np.bool_] | None,
-        vector: QueryVector | None,
-    ) -> Ranking:
-        """Rank again by the best sentences of the first turns; mode "best", whose model reads them, gained nothing."""
-        if vector is None or query.mode == "best" or not self._vectors.gives_sentences:
-            return ranking
-        rows = ranking.best(_BY_SENTENCE, allowed)
+    def _compare_sentences(self, search: _Search, partition: Partition) -> _Search:
+        """Rank again by the best sentences of the first turns, where the model gives their vectors."""
+        query, ranking = search.query, search.ranking
+        if search.vector is None or not self._vectors.gives_sentences:
+            return search
+        rows = ranking.best(_BY_SENTENCE, search.allowed)
         ids = ranking.candidates.ids[rows[ranking.candidates.dialogue[rows] > 0]].tolist()
         if not ids:
-            return ranking
+            return search
         read = partial(read_sentences, scope=query.scope, ids=ids, generation=partition.generation)
-        return rank_by_sentences(ranking, vector.vector, self._store.read(read, tenant=query.scope.tenant))
+        packed = self._store.read(read, tenant=query.scope.tenant)
+        return replace(search, ranking=rank_by_sentences(ranking, search.vector.vector, packed))
 
-    def _plan_reranking(self, query: RecallQuery, vector: QueryVector | None) -> RerankPlan | None:
+    def _plan_reranking(self, search: _Search) -> RerankPlan | None:
         """Return how the hits are reranked; None where no model may run, or where it would cost most of the time."""
-        if query.mode == "best":
+        mode, vector, embedder = search.query.mode, search.vector, self._vectors.embedder
+        if mode == "best":
             return BEST
-        embedder = self._vectors.embedder
-        if query.mode == "fast" or vector is None or not vector.is_sure or embedder is None:
+        if mode == "fast" or vector is None or not vector.is_sure or embedder is None:
             return None
         return DEFAULT if runs_model(embedder) else None
 
-    def _load_hits(
-        self,
-        query: RecallQuery,
-        parsed: ParsedQuery,
-        ranking: Ranking,
-        allowed: NDArray[np.bool_] | None,
-        plan: RerankPlan | None,
-        seq: int | None = None,
-    ) -> tuple[tuple[Hit, ...], FloatArray]:
+    def _load_hits(self, search: _Search, seq: int | None = None) -> tuple[tuple[Hit, ...], FloatArray]:
         """Return the best hits in their order, and the sums that gave it."""
+        query, ranking, plan = search.query, search.ranking, self._plan_reranking(search)
         count = max(query.limit, _COMPARED, plan.limit if plan else 0) + _SPARE
-        rows, sums = order_rows(ranking, count, allowed, several=parsed.asks_for_several)
+        rows, sums = order_rows(ranking, count, search.allowed, several=search.parsed.asks_for_several)
         # Read from the store inside the scope: a memory that was deleted a moment ago is not returned.
         memories = self._read_hits(query.scope, ranking.candidates.ids[rows].tolist(), seq)
         found = [
@@ -409,19 +406,14 @@ class RecallPipeline:
         return memories
 
     def _rerank(
-        self,
-        query: RecallQuery,
-        parsed: ParsedQuery,
-        ranking: Ranking,
-        ordered: tuple[tuple[Hit, ...], FloatArray],
-        plan: RerankPlan | None,
-        degraded: list[str],
+        self, search: _Search, ordered: tuple[tuple[Hit, ...], FloatArray], degraded: list[str]
     ) -> tuple[Hit, ...]:
-        hits, sums = ordered
+        (hits, sums), plan = ordered, self._plan_reranking(search)
         if plan is None or len(hits) < 2:
             return hits
         try:
-            return self._reranking.rerank(plan, parsed.named, query.scope, ranking, hits, sums)
+            named, scope = search.parsed.named, search.query.scope
+            return self._reranking.rerank(plan, named, scope, search.ranking, hits, sums)
         except Unavailable as error:
             degraded.append(f"reranker: {error}")
             return hits
@@ -432,37 +424,44 @@ class RecallPipeline:
         kept = [hit for hit in hits if query.min_score is None or hit.score >= query.min_score]
         return tuple(kept[: max(query.limit, _COMPARED)])
 
-    def _add_later(
-        self,
-        query: RecallQuery,
-        parsed: ParsedQuery,
-        ranking: Ranking,
-        allowed: NDArray[np.bool_] | None,
-        hits: tuple[Hit, ...],
-    ) -> tuple[Hit, ...]:
+    def _add_later(self, search: _Search, hits: tuple[Hit, ...]) -> tuple[Hit, ...]:
         """Add to each hit what was said later; put that above the hit where the present is asked for, or one moment.
 
         Then cut the hits to the limit: the first hit is the same, however many are asked for.
         """
+        query, ranking, allowed = search.query, search.ranking, search.allowed
         # "In the last three months" reaches the present; "last month" is over.
-        of_the_past = any(window.end <= query.now for window in parsed.windows)
+        of_the_past = any(window.end <= query.now for window in search.parsed.windows)
+        of_the_past = of_the_past or (search.parsed.was is not None and query.as_of is None)
         ordered = put_latest_first(query.text, hits) if query.as_of is None and not of_the_past else hits
         found, weak = attach_later(self._store, query.scope, ordered, query.now, query.known_at, query.as_of)
         asks_for_last = query.as_of is not None or (not of_the_past and asks_for_the_present(query.text))
-        if not asks_for_last or not any(hit.later for hit in found):
-            return tuple(found[: query.limit])
 
         def make_hit(memory: Memory, below: Hit) -> Hit | None:
             rows = ranking.candidates.rows_of(np.array([memory.id], dtype=np.int64)).tolist()
             if not rows or (allowed is not None and not allowed[rows[0]]):
                 return None
+            row, strength = rows[0], weak.get((memory.id, below.id), 1.0)
+            least = below.score * least_share(strength, in_dialogue=bool(ranking.candidates.dialogue[row]))
             score = float(to_scores(ranking.sums[rows])[0])
-            strength = weak.get((memory.id, below.id), 1.0)
-            if score < below.score * least_share(strength, in_dialogue=bool(ranking.candidates.dialogue[rows[0]])):
-                return None
-            return Hit(memory, below.score, ranking.why(rows[0]))
+            return Hit(memory, below.score, ranking.why(row)) if score >= least else None
 
-        return tuple(put_newer_first(found, make_hit, _replies(ranking, found))[: query.limit])
+        def make_newer(memory: Memory, below: Hit) -> Hit | None:
+            return make_hit(memory, below) if asks_for_last else None
+
+        moment, replies = (query.as_of or query.now) if asks_for_last else None, _replies(ranking, found)
+        if of_the_past and query.as_of is None:
+            found = put_ended_first(found, query.now)
+        shown = put_newer_first(found, make_newer, replies, moment, make_hit)[: query.limit]
+        return self._attach_to_made(query, found, shown)
+
+    def _attach_to_made(self, query: RecallQuery, found: Sequence[Hit], shown: Sequence[Hit]) -> tuple[Hit, ...]:
+        """Add what was said later, or against it, to the hits that were only put above others."""
+        known = {hit.id for hit in found}
+        made = [hit for hit in shown if hit.id not in known]
+        attached, _ = attach_later(self._store, query.scope, made, query.now, query.known_at, query.as_of)
+        by_id = {hit.id: hit for hit in attached}
+        return tuple(by_id.get(hit.id, hit) for hit in shown)
 
     def _as_known(self, query: RecallQuery, hits: tuple[Hit, ...]) -> tuple[Hit, ...]:
         """Return the hits as they were known at the time that the question names, in the words of that time."""

@@ -6,7 +6,6 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from functools import cache
 from typing import Final, Literal, TypeAlias
 
 import numpy as np
@@ -15,22 +14,20 @@ from numpy.typing import NDArray
 from memoranda.dates.find import Mention, find_mentions
 from memoranda.dates.rules import DAY, WEEK, midnight
 from memoranda.index.partition import Partition
+from memoranda.recall.past_questions import find_time_asked_about
+from memoranda.recall.question_words import asks_for_several, find_answer_type, is_about_asker
 from memoranda.text.sentences import EMPTY_WORDS
 from memoranda.text.terms import (
-    HAS_NAME,
-    HAS_NUMBER,
-    HAS_TIME,
     NAME_KEY,
     fold,
     has_content_terms,
     keys_in_window,
-    languages_of,
     name_parts,
     query_terms,
     terms,
     widen_terms,
 )
-from memoranda.types import Filter, Scope, Window
+from memoranda.types import Filter, IntArray, Scope, Window
 
 Mode: TypeAlias = Literal["fast", "default", "best"]
 MODES: tuple[Mode, ...] = ("fast", "default", "best")
@@ -78,6 +75,8 @@ class ParsedQuery:
     """Whether the answer is a list, a count, an order or a comparison, and so in several memories."""
     notes: tuple[str, ...] = ()
     """What was done otherwise than the question says, and why."""
+    was: Window | None = None
+    """The time of which it asks what was true then: what has ended counts too. None when it asks about the present."""
     named: str = ""
     """The question with the names that the speakers have in the texts, for a model that reads both together."""
 
@@ -103,6 +102,7 @@ def parse_query(
     if windows and _dates_in(text, windows).issuperset(match.terms):
         # "2024-01-08" asks for what was said then, not for texts that look like a date.
         return ParsedQuery(None, (), match.speakers, windows, asks_for_time=True, notes=notes, named=text)
+    was = find_time_asked_about(text, windows, now)
     several = asks_for_several(text)
     if several:
         notes = (*notes, "asks for several things: memories of different sessions come first")
@@ -115,7 +115,8 @@ def parse_query(
         find_answer_type(text),
         asks_for_several=several,
         only_people=bool(match.speakers) and not _names_a_thing(text, (*match.speakers, *(aliases or ())), now),
-        notes=notes,
+        notes=notes if was is None else (*notes, "asks about the past: what has ended since counts too"),
+        was=was,
         named=_replace_aliases(text, aliases or {}),
     )
 
@@ -158,12 +159,13 @@ def widen_useless_windows(partition: Partition, query: RecallQuery, parsed: Pars
     """
     if not parsed.asks_for_time:
         return parsed
-    times, total = _times_in_scope(partition, query)
-    inside = np.zeros(total, dtype=np.bool_)
+    times = _times_in_scope(partition, query)
+    inside = np.zeros(len(times), dtype=np.bool_)
     for window in parsed.windows:
         inside |= (times >= window.start.timestamp()) & (times < window.end.timestamp())
-    mentioned = any(partition.postings.contains(key) for window in parsed.windows for key in _keys(window))
-    if not total or mentioned or 0 < np.count_nonzero(inside) < total:
+    keys = (key for window in parsed.windows for key in keys_in_window(window.start, window.end))
+    mentioned = any(map(partition.postings.contains, keys))
+    if not len(times) or mentioned or 0 < np.count_nonzero(inside) < len(times):
         return parsed
     phrases = " or ".join(f"{window.phrase.strip()!r}" for window in parsed.windows)
     note = f"{'every' if inside.any() else 'no'} memory lies in {phrases}: the time does not tell them apart"
@@ -173,15 +175,14 @@ def widen_useless_windows(partition: Partition, query: RecallQuery, parsed: Pars
     )
 
 
-def _times_in_scope(partition: Partition, query: RecallQuery) -> tuple[NDArray[np.float64], int]:
-    timeline, scope = partition.timeline(), query.scope
-    eligible = partition.eligible(scope.agent, scope.session, query.now.timestamp())
-    times = timeline.times if eligible is None else timeline.times[timeline.positions(eligible)]
-    return times, len(times)
+def _times_in_scope(partition: Partition, query: RecallQuery) -> NDArray[np.float64]:
+    timeline, eligible = partition.timeline(), _eligible(partition, query)
+    return timeline.times if eligible is None else timeline.times[timeline.positions(eligible)]
 
 
-def _keys(window: Window) -> list[str]:
-    return keys_in_window(window.start, window.end)
+def _eligible(partition: Partition, query: RecallQuery) -> IntArray | None:
+    """Return the ids of what the scope holds by now; None for the whole partition."""
+    return partition.eligible(query.scope.agent, query.scope.session, query.now.timestamp())
 
 
 _PRESENT: Final = re.compile(
@@ -203,8 +204,6 @@ def _without_filler(text: str) -> str:
 
 
 _WORD: Final = re.compile(r"\w+")
-_FIRST_PERSON: Final = re.compile(r"\b(?:i|i'm|i've|me|my|mine|myself)\b", re.I)
-_SECOND_PERSON: Final = re.compile(r"\b(?:you|your|yours|we|our|us)\b", re.I)
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,14 +222,12 @@ def find_speakers(partition: Partition, query: RecallQuery) -> tuple[str, ...]:
     speakers, scope = partition.speakers, query.scope
     if scope.agent is None and scope.session is None:
         return speakers
-    eligible = partition.eligible(scope.agent, scope.session, query.now.timestamp())
+    eligible = _eligible(partition, query)
     if eligible is None:
         return speakers
     named = find_names(query.text, speakers)
     possible = [name for name in speakers if name in ROLES or name in named]
-    return tuple(
-        name for name in possible if len(np.intersect1d(partition.said_by(name), eligible, assume_unique=True))
-    )
+    return tuple(name for name in possible if np.isin(partition.said_by(name), eligible).any())
 
 
 def match_speakers(question: str, speakers: Sequence[str], aliases: Mapping[str, str] | None = None) -> SpeakerMatch:
@@ -313,20 +310,12 @@ _INNER_START: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 def _speaks_in_scope(partition: Partition, query: RecallQuery, speaker: str) -> bool:
-    scope = query.scope
-    eligible = partition.eligible(scope.agent, scope.session, query.now.timestamp())
+    eligible = _eligible(partition, query)
     return eligible is None or bool(np.isin(partition.said_by(speaker), eligible).any())
 
 
 def _match_asker(question: str, speakers: Sequence[str]) -> tuple[str, ...]:
-    """Return the user when the question is about the asker alone: "you" or "we" may ask for what an assistant said."""
-    words = _words_of_language(question)
-    if words is None:
-        about_asker = _FIRST_PERSON.search(question) and not _SECOND_PERSON.search(question)
-    else:
-        first, second = _compile(words.first_person), _compile(words.second_person)
-        about_asker = first.search(fold(question)) and not second.search(fold(question))
-    return ("user",) if about_asker and "user" in speakers else ()
+    return ("user",) if "user" in speakers and is_about_asker(question) else ()
 
 
 def _remove_names(question: str, names: Sequence[str]) -> str:
@@ -374,127 +363,3 @@ def _margin(mention: Mention) -> timedelta:
     if mention.is_absolute or not (length == WEEK or _COUNTED_BACK.search(mention.english)):
         return timedelta(0)
     return max(DAY, length / 4)
-
-
-_QUESTION_WORD: Final = re.compile(
-    r"\b(?:(?P<time>when|how\s+long|(?:what|which)\s+(?:year|month|day|date|time|week|season))"
-    r"|(?P<number>how\s+(?:many|much|old|often|far|big|tall|large|fast|heavy)|what\s+(?:age|number|amount|price|percentage))"
-    r"|(?P<name>who|whom|whose|where|what|which))\b",
-    re.I,
-)
-_ANSWER_TYPES: Final = {"time": HAS_TIME, "number": HAS_NUMBER, "name": HAS_NAME}
-
-
-@dataclass(frozen=True, slots=True)
-class _QuestionWords:
-    """The words of one language that show what a question asks for, and whom it is about. Patterns without accents."""
-
-    time: str
-    number: str
-    name: str
-    first_person: str
-    second_person: str
-
-    @property
-    def kinds(self) -> re.Pattern[str]:
-        return _compile(f"(?P<time>{self.time})|(?P<number>{self.number})|(?P<name>{self.name})")
-
-
-@cache
-def _compile(pattern: str) -> re.Pattern[str]:
-    """Return the pattern for whole words; for characters where words are not separated."""
-    first = pattern.removeprefix("(?P<time>")[0]
-    return re.compile(pattern if _UNSEPARATED.match(first) else rf"\b(?:{pattern})\b")
-
-
-_UNSEPARATED: Final = re.compile("[\u3040-\u9fff]")
-
-
-_QUESTION_WORDS: Final = {
-    "de": _QuestionWords(
-        r"wann|wie\s+lange|seit\s+wann|welche[mnrs]?\s+(?:jahr|monat|tag|datum|woche)|um\s+wie\s*viel\s+uhr",
-        r"wie\s*viele?|wie\s+(?:alt|oft|weit|hoch|gross|lang|teuer|schwer)",
-        r"wer|wem|wen|wessen|wo|wohin|woher",
-        r"ich|mich|mir|mein(?:e[mnrs]?)?",
-        r"du|dich|dir|dein(?:e[mnrs]?)?|sie|ihnen|wir|uns|unser(?:e[mnrs]?)?",
-    ),
-    "es": _QuestionWords(
-        r"cuando|que\s+(?:dia|ano|mes|fecha|semana|hora)|cuanto\s+tiempo|desde\s+cuando",
-        r"cuant[oa]s?|que\s+(?:edad|precio|numero)",
-        r"quien|quienes|donde|adonde",
-        r"yo|me|mi|mis|mio|mia",
-        r"tu|tus|te|usted|nosotros|nuestr[oa]s?",
-    ),
-    "fr": _QuestionWords(
-        r"quand|quel(?:le)?\s+(?:jour|annee|mois|date|semaine|heure)|combien\s+de\s+temps|depuis\s+quand",
-        r"combien|quel\s+(?:age|prix|nombre)",
-        r"qui|ou",
-        r"je|j|me|m|moi|mon|ma|mes",
-        r"tu|te|ton|ta|tes|vous|votre|vos|nous|notre|nos",
-    ),
-    "pt": _QuestionWords(
-        r"quando|(?:que|qual)\s+(?:dia|ano|mes|data|semana|hora)|quanto\s+tempo|desde\s+quando",
-        r"quant[oa]s?|que\s+idade",
-        r"quem|onde|aonde",
-        r"eu|me|meu|meus|minha|minhas",
-        r"tu|te|teu|tua|voce|voces|nos|nosso|nossa",
-    ),
-    "it": _QuestionWords(
-        r"quando|quand|(?:che|quale)\s+(?:giorno|anno|mese|data|settimana|ora)|quanto\s+tempo|da\s+quando",
-        r"quant[oaie]|che\s+eta",
-        r"chi|dove",
-        r"io|mi|mio|mia|miei|mie",
-        r"tu|ti|tuo|tua|voi|vostro|noi|nostro|nostra",
-    ),
-    "nl": _QuestionWords(
-        r"wanneer|hoe\s*lang|sinds\s+wanneer|welke?\s+(?:dag|jaar|maand|datum|week)|hoe\s+laat",
-        r"hoeveel|hoe\s+(?:oud|vaak|ver|groot|hoog|duur)",
-        r"wie|wiens|waar|waarheen",
-        r"ik|mij|me|mijn",
-        r"jij|je|jou|jouw|u|uw|wij|we|ons|onze",
-    ),
-    "zh": _QuestionWords(
-        "什么时候|什麼時候|何时|哪天|哪一天|哪年|哪个月|几点|星期几|几号|多久",
-        "多少|几[个岁次天年]|多大|多高|多远|多长", "谁|誰|哪里|哪裡|哪儿",
-        "我(?!们|們)", "你|您|我们|我們",
-    ),
-    "ja": _QuestionWords(
-        "いつ|何[年月日時]|何曜日|どのくらいの期間",
-        "いくつ|いくら|何[人歳回個本枚匹]|どのくらい|どれくらい", "誰|だれ|どこ",
-        "私(?!たち|達)|僕(?!たち|達)|俺", "あなた|君|私たち|私達|僕たち",
-    ),
-    "ar": _QuestionWords("متى|منذ متى", "كم", "من|اين", "انا", "انت|نحن"),
-}  # fmt: skip
-
-
-_VERB_FORM: Final = r"(?:is|was|does|has|did|do|are|were|will|would|can|should)\b"
-_PLURAL: Final = (
-    rf"(?:(?!{_VERB_FORM}|(?:kind|type|sort)\b)[\w'’-]+\s+){{0,3}}?"
-    rf"(?!{_VERB_FORM}|(?:this|his|its)\b)[\w-]*[a-rt-z]s\b"
-)
-_SEVERAL: Final = re.compile(
-    r"\bhow many\b|^\W*(?:please )?(?:list|name|enumerate)\b|\b(?:all|every|each|both|in (?:what|which) order|"
-    rf"compare\w*|similar|common)\b|\b(?:kinds|types|sorts|ways|things|names) |\b(?:what|which|whose)\s+{_PLURAL}|"
-    r"\b(?:what|which|who|where)(?: \w+)? (?:are|were) (?:\w+['’]s )?(?:\w+ )?\w+s\b|"
-    r"\b(?:what|where|who|which)\b.*\b(?:has|have)\b (?:\w+ )?\w+(?:ed|en|ne|de|ad|t|n)\b",
-    re.I,
-)
-
-
-def asks_for_several(question: str) -> bool:
-    """Return whether an English question asks for a list, a count, an order or a comparison."""
-    return _SEVERAL.search(question[:_MAX_CHARACTERS]) is not None
-
-
-def find_answer_type(question: str) -> str | None:
-    """Return the index key of the texts that can answer, by the first question word; None without one."""
-    if (words := _words_of_language(question)) is not None:
-        found = words.kinds.search(fold(question))
-        return _ANSWER_TYPES[str(found.lastgroup)] if found else None
-    word = _QUESTION_WORD.search(question)
-    return _ANSWER_TYPES[str(word.lastgroup)] if word else None
-
-
-def _words_of_language(question: str) -> _QuestionWords | None:
-    """Return the question words of the language that a question is in; None for English."""
-    return next((_QUESTION_WORDS[code] for code in languages_of(question) if code in _QUESTION_WORDS), None)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memoranda.embedding.base import unpack_sentences
-from memoranda.index.partition import UNNAMED, Partition
+from memoranda.index.partition import MACHINE_ROLES, UNNAMED, Partition
 from memoranda.recall.arms import Arm, CandidateSet, combine_arms, with_best_sentences
 from memoranda.recall.query import ROLES, ParsedQuery
 from memoranda.records import fast_maker
@@ -73,6 +73,8 @@ class Evidence:
     """Whether the speakers asked about are people with names, and no roles."""
     only_people: bool = False
     """Whether the question names people, and nothing else to look for."""
+    said_by_people: bool = False
+    """Whether people said all that is searched: no assistant, and no document."""
 
 
 def collect_evidence(partition: Partition, parsed: ParsedQuery) -> Evidence:
@@ -88,6 +90,7 @@ def collect_evidence(partition: Partition, parsed: ParsedQuery) -> Evidence:
         mentioning=tuple(ids_mentioning(partition, window) for window in parsed.windows),
         names_people=any(speaker not in ROLES for speaker in parsed.speakers),
         only_people=parsed.only_people,
+        said_by_people=not {*MACHINE_ROLES}.intersection(partition.speakers) and not len(partition.said_by(None)),
     )
 
 
@@ -181,7 +184,8 @@ def _add_scores(
     if not counting.any():
         return
     chosen = values[rows]
-    ranks = 1 + np.count_nonzero(values > chosen[:, None], axis=1)
+    # How many are above each: sorting once takes less than to compare all with each of them.
+    ranks = 1 + len(values) - np.sort(values).searchsorted(chosen, side="right")
     each = zip(found, counting.tolist(), ranks.tolist(), chosen.tolist(), gains[rows].tolist(), strict=True)
     for scores, counts, rank, value, gain in each:
         if counts:
@@ -190,7 +194,7 @@ def _add_scores(
 
 def rank(arms: Sequence[Arm], candidates: CandidateSet, evidence: Evidence) -> Ranking:
     """Add up the arms and the gains of each candidate."""
-    arm_sums = combine_arms(arms)
+    arm_sums = combine_arms(arms, candidates.dialogue if evidence.said_by_people else np.ones_like(candidates.dialogue))
     said = _mark(evidence.said, candidates)
     nothing = np.zeros(len(candidates), dtype=np.float32)
     gains = dict.fromkeys(_GAINS, nothing)

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import math
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import groupby
 from statistics import median
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from memoranda.conversation.base import TokenCounter, default_counter
-from memoranda.errors import InvalidInput
 from memoranda.recall.facts import is_shown
-from memoranda.recall.later import surest_later
+from memoranda.recall.later import more_trusted, surest_later
 from memoranda.results.recall import Context
 from memoranda.security.fence import FACTS_HEADING, MARKER_BYTES, WISHES_HEADING, close_mark, neutralise, open_mark
 from memoranda.security.id_cipher import show_id
@@ -44,6 +43,15 @@ _OF_BEST_AMONG_FEW: Final = 0.65
 """The same share where there are only a few hits, so that the others say little about what is unrelated."""
 _ASKING: Final = frozenset(query_terms("know tell remind remember recall say ask hey hi hello please"))
 """Words that only ask: "can you tell me", "do you know"."""
+_ASIDE: Final = frozenset(
+    query_terms(
+        "exactly precisely specifically again actually really now currently nowadays still just right moment present"
+        " today these days then please anyway quickly briefly once more time today's"
+    )
+)
+"""Words that make no other question: "where do I live exactly?"."""
+_ENOUGH: Final = 2
+"""How many telling words two questions must share to be about the same where one of them has another."""
 _MAX_FACTS: Final = 8
 _MAX_DISPUTES: Final = 2
 _MAX_WISHES: Final = 6
@@ -111,6 +119,8 @@ def render_context(
     left = budget - (count(render_hits([], marker, now, asked)) if asked else 0)
     chosen = select_hits(hits, marker, now, left, count) if not asked or left >= _MIN_BUDGET else []
     text = render_hits(chosen, marker, now, asked)
+    if count(text) > budget:  # the best hit alone fits, without its facts
+        text = render_hits(chosen, marker, now, asked, facts=False)
     return Context(
         text,
         hits=(*asked, *_sort_by_time(chosen)),
@@ -126,8 +136,10 @@ def _asks_the_same(hit: Hit, question: str) -> bool:
     """Return whether a hit is the question itself, put in other words: it answers nothing."""
     if not hit.content.rstrip().endswith("?") or len(split_sentences(hit.content)) > 1:
         return False
-    asked = _words_asked(question)
-    return bool(asked) and _words_asked(hit.content) == asked
+    asked, before = _words_asked(question), _words_asked(hit.content)
+    differ, common = (asked ^ before) - _ASIDE, asked & before
+    more = len(differ) == 1 and len(common) >= _ENOUGH
+    return bool(common) and (not differ or more)
 
 
 def _words_asked(question: str) -> set[str]:
@@ -161,7 +173,8 @@ def deduplicate(hits: Sequence[Hit]) -> list[Hit]:
 def select_hits(hits: Sequence[Hit], marker: str, now: datetime, budget: int, count: TokenCounter) -> list[Hit]:
     """Return the best hits that together take at most `budget` tokens, skipping hits that are too long.
 
-    The best hit is always included, and cut short when it does not fit.
+    The best hit is cut short when it does not fit; when not even that fits, there are none. What a source of lower
+    trust says is skipped where what it disputes does not fit.
 
     Args:
         hits: The hits, best first.
@@ -171,46 +184,63 @@ def select_hits(hits: Sequence[Hit], marker: str, now: datetime, budget: int, co
         count: Counts the tokens of a text.
     """
 
-    def fits(chosen: Sequence[Hit]) -> bool:
+    def fits(chosen: Sequence[Hit], *, facts: bool = True) -> bool:
         if sum(len(hit.content) for hit in chosen) > _MAX_TOKEN * budget:
             return False
-        return count(render_hits(chosen, marker, now)) <= budget
+        return count(render_hits(chosen, marker, now, facts=facts)) <= budget
 
-    if fits(hits):
+    if not hits or fits(hits):
         return list(hits)
-    chosen: list[Hit] = []
+    given = {hit.id for hit in hits}
+    chosen, facts = list[Hit](), True
     for hit in hits:
-        if fits([*chosen, hit]):
+        disputes = {memory.id for memory in more_trusted(hit)} & given
+        if not disputes <= {each.id for each in chosen}:
+            continue
+        if fits([*chosen, hit], facts=facts):
             chosen.append(hit)
         elif not chosen:
-            chosen = [_truncate(hit, fits, budget)]
+            chosen, facts = _shorten(hit, fits, budget)
     return chosen
 
 
-def _truncate(hit: Hit, fits: Callable[[Sequence[Hit]], bool], budget: int) -> Hit:
-    """Return the hit with as much of its text as fits, found by bisection."""
+class _Fits(Protocol):
+    def __call__(self, chosen: Sequence[Hit], *, facts: bool = True) -> bool:
+        """Return whether hits fit, with or without the facts in them."""
+
+
+def _shorten(hit: Hit, fits: _Fits, budget: int) -> tuple[list[Hit], bool]:
+    """Return the best hit with as much of it as fits, and whether its facts do: first goes what others say."""
+    alone = replace(hit, disputed=())
+    if fits([alone]):
+        return [alone], True
+    return ([alone] if fits([alone], facts=False) else _truncate(alone, fits, budget)), False
+
+
+def _truncate(hit: Hit, fits: _Fits, budget: int) -> list[Hit]:
+    """Return the hit with as much of its text as fits, found by bisection; none when nothing of it fits."""
 
     def cut(length: int) -> Hit:
         return replace(hit, memory=replace(hit.memory, content=hit.content[:length].rstrip() + _ELLIPSIS))
 
-    if not fits([cut(0)]):
-        raise InvalidInput(f"a budget of {budget} tokens is too small for even one memory: use a larger budget")
     fitting, too_long = 0, min(len(hit.content), _MAX_TOKEN * budget)
     while too_long - fitting > 1:
         middle = (fitting + too_long) // 2
-        fitting, too_long = (middle, too_long) if fits([cut(middle)]) else (fitting, middle)
-    return cut(fitting)
+        fitting, too_long = (middle, too_long) if fits([cut(middle)], facts=False) else (fitting, middle)
+    return [cut(fitting)] if fitting else []
 
 
-def render_hits(hits: Sequence[Hit], marker: str, now: datetime, wishes: Sequence[Hit] = ()) -> str:
+def render_hits(
+    hits: Sequence[Hit], marker: str, now: datetime, wishes: Sequence[Hit] = (), *, facts: bool = True
+) -> str:
     """Return the whole text inside its fence: wishes, facts, then hits with the oldest day first; "" without any."""
     if not hits and not wishes:
         return ""
     lines: list[str] = []
     if wishes:
         lines += [WISHES_HEADING, *(line for hit in wishes for line in _render_wishes(hit))]
-    if facts := list(_current_facts(hits, now)):
-        lines += [f"{FACTS_HEADING} {now:%Y-%m-%d}", *facts]
+    if holding := list(_current_facts(hits, now)) if facts else []:
+        lines += [f"{FACTS_HEADING} {now:%Y-%m-%d}", *holding]
     return fence_lines([*lines, *_render_days(_sort_by_time(hits), now)], marker)
 
 
@@ -240,22 +270,25 @@ def _current_facts(hits: Sequence[Hit], now: datetime) -> Iterator[str]:
     seen: set[tuple[str, str]] = set()
     for hit in sorted(hits, key=lambda hit: -trust_rank(hit.memory.trust)):
         later = [memory for memory in hit.later if memory.valid_from <= now]
-        above = [memory for memory in hit.disputed if trust_rank(memory.trust) > trust_rank(hit.memory.trust)]
         # What a page says is no fact where the user said otherwise, though only the page is among the hits.
-        replaced = {_slot(claim) for memory in (*later, *above) for claim in claims_in(memory.notes)}
+        replaced = {_slot(claim) for memory in (*later, *more_trusted(hit)) for claim in claims_in(memory.notes)}
         # Other words that are linked may be about something else: they are named beside the fact.
         named = ", ".join(f"#{show_id(memory.id)}" for memory in surest_later(hit) if memory in later)
         marks = f"; later said: {named}" if named else ""
         for claim in claims_in(hit.memory.notes):
             slot = _slot(claim)
             holds = claim.single and claim.holds and not claim.reported and is_shown(claim, hit.memory)
-            holds = holds and (claim.valid_to is None or claim.valid_to > now)
+            holds = holds and claim.valid_from <= max(now, claim.said_at) and _lasts(claim, now)
             if not holds or slot in replaced or slot in seen or len(seen) >= _MAX_FACTS:
                 continue
             seen.add(slot)
             disputed = f"; disputed{marks}" if hit.disputed else marks
             name, value = sanitize_name(f"{claim.subject}, {claim.attribute}"), sanitize_name(claim.value)
             yield f"- {name}: {value} (since {min(claim.valid_from, now).date()}{disputed}) [#{show_id(hit.id)}]"
+
+
+def _lasts(claim: Claim, now: datetime) -> bool:
+    return claim.valid_to is None or claim.valid_to > now
 
 
 def _slot(claim: Claim) -> tuple[str, str]:
@@ -299,7 +332,7 @@ def _render_others(hit: Hit) -> str:
 def _render_ended(memory: Memory, now: datetime) -> str:
     """Return a note on what no longer holds: the whole memory, or some of its claims."""
     if memory.valid_to is not None and memory.valid_to <= now:
-        return f" (no longer true since {memory.valid_to.date()})"
+        return f" (until {memory.valid_to.date()}, no longer true)"
     ended = [_render_claim(claim) for claim in memory.notes.get("claims", ()) if _has_ended(claim, now)]
     return f" (no longer true: {'; '.join(ended)})" if ended else ""
 

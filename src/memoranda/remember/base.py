@@ -15,10 +15,12 @@ from memoranda.types import MemoryType, Status
 EntityKind: TypeAlias = Literal[
     "person", "place", "organisation", "name", "title", "quantity", "email", "url", "handle", "phone"
 ]
-Presented: TypeAlias = Literal["text", "doubt"]
-"""Why words may not be their speaker's own: those before present them as a text or a line of a play, or may do so."""
-PointsBack: TypeAlias = Literal["doubt", "remark"]
-"""How words may bear on the change that their speaker told before: "jk" may take it back, "Too expensive." hardly."""
+Presented: TypeAlias = Literal["text", "doubt", "beside"]
+"""Why words may not be their speaker's own: those before present them as a text or a line of a play, or may do so, or
+only stand beside them and are about something else: then they hide nothing, but count."""
+PointsBack: TypeAlias = Literal["retract", "doubt", "remark"]
+"""How words bear on what their speaker told before: "jk" takes it back, "in French please" makes a text of it, and "Too
+expensive." may mean anything."""
 Rule: TypeAlias = Literal["empty", "system", "echo", "secret", "greeting", "fragment", "duplicate", "evidence"]
 
 
@@ -45,6 +47,14 @@ class Utterance:
     """Whether the turns before make it something else than news of the speaker's own."""
     points_back: PointsBack | None = None
     """How it may bear on the change that its speaker told just before."""
+    asked_about: str = ""
+    """Whom a question right before it asks about instead of its speaker: "my brother"; see `questions`."""
+    question: str = ""
+    """The question that it answers with a fragment."""
+    stated: str = ""
+    """What the question and the fragment say together: "I live in Ghent now."."""
+    skips: int = 0
+    """How many messages of the speaker lie between it and the one that it takes back or corrects: "ok", "lol"."""
     echoes: tuple[Span, ...] = ()
     """The parts that only repeat what is known: recalled text that came back without its marks."""
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from memoranda.remember.base import Utterance
-from memoranda.remember.claims.remarks import points_back
+from memoranda.remember.base import PointsBack, Utterance
+from memoranda.remember.claims.remarks import find_meant, points_back
 from memoranda.remember.frames import find_frame, may_be_anothers
+from memoranda.remember.reading.answers import read_answer
 from memoranda.remember.reading.lexicon import CHANGE
+from memoranda.remember.reading.questions import asks_about_somebody
 from memoranda.storage.base import Store
 from memoranda.storage.message_log import read_last_messages
 from memoranda.text.sentences import first_words, sentence_spans
@@ -81,12 +83,34 @@ def _place(utterance: Utterance, before: Iterable[EarlierTurn]) -> Utterance:
     turns, speaker = [turn for turn in before if _is_recent(turn, utterance)], _speaker_of(utterance)
     own = [turn.text for turn in turns if turn.speaker == speaker]
     asked = turns[0].text if turns and turns[0].speaker != speaker else ""
-    changed = bool(own) and CHANGE.search(own[0][:_LONGEST_REPORT]) is not None
-    back = points_back(utterance.text, answers=asked.rstrip().endswith("?")) if changed else None
-    frame = find_frame(own, asked)
+    meant = find_meant(utterance.text, own)
+    back = _find_back(utterance, own, meant, answers=asked.rstrip().endswith("?")) if own else None
+    frame = find_frame(own, asked, utterance.text)
     if frame is None and own and may_be_anothers(utterance.text, own[0]):
         frame = "doubt"
-    return replace(utterance, presented=frame, points_back=back)
+    question = _question_in(asked)
+    stated = read_answer(question, utterance.text) if utterance.role == "user" else ""
+    return replace(
+        utterance,
+        presented=frame,
+        points_back=None if stated else back,
+        skips=meant or 0,
+        asked_about=asks_about_somebody(question),
+        question=question if stated else "",
+        stated=stated,
+    )
+
+
+def _find_back(utterance: Utterance, own: Sequence[str], meant: int | None, *, answers: bool) -> PointsBack | None:
+    """Return how a message bears on what it is about: only words that take it back reach through small talk."""
+    before, speaker = own[meant or 0], f"{utterance.speaker} {utterance.owner}"
+    back = points_back(utterance.text, before, answers=answers, speaker=speaker)
+    changed = CHANGE.search(before[:_LONGEST_REPORT]) is not None
+    if back == "retract" and "?" in before:
+        back = "remark"  # it may take back what was asked
+    elif back == "retract":
+        return "doubt" if changed else back  # what a change told stays marked
+    return back if changed and (back == "doubt" or not meant) else None
 
 
 def _is_recent(turn: EarlierTurn, utterance: Utterance) -> bool:

@@ -27,24 +27,28 @@ _CUT_WORDS: Final = 5
 _LINE: Final = re.compile(r"[^\n\r]+")
 _MARKS: Final = re.compile(
     r"^\s*(?:</?memoranda-memory[^>\n]*>|Notes recalled from memory\b.*|#{1,3} (?:What holds on )?\d{4}-\d\d-\d\d(?: \(\w+\))?|(?:relevant |recalled |known |user )?"  # noqa: E501
-    r"(?:memories|memory|context|notes|facts)(?: about (?:the )?\w+)?\s*:|\w{1,8}\))\s*$",
+    r"(?:memories|memory|context|notes|facts)(?: about (?:the )?\w+)?\s*:|\w{1,8}\)"
+    r"|[^\n,]{1,60}, \d{4}-\d\d-\d\d, score \d\.\d\d, #\d{1,19}"
+    r"|[^\n]{1,300} \(\d{1,9} hits?, answerable \d\.\d\d\))\s*$",
     re.IGNORECASE,
 )
 _BEFORE: Final = re.compile(
-    r"^(?:[\s>*•·–—\-+#|]|\(?\d{1,3}[.):]\s|\[\d{1,3}\]\s|\[?\(?\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:Z|[+-]\d\d:?\d\d)?)?\)?\]?(?: \(\w+\))?[:,\s-]*|[\"'“„«`])+"  # noqa: E501
+    r"^(?:[\s>*•·–—\-+#|]|→ later, on |\(?\d{1,3}[.):]\s|\[\d{1,3}\]\s|\[?\(?\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:Z|[+-]\d\d:?\d\d)?)?\)?\]?(?: \(\w+\))?[:,\s-]*|[\"'“„«`])+"  # noqa: E501
 )
 _AFTER_CHARS: Final = "\"'”“»`|*,; \t\n\r\f\v\xa0"
 # A note that `context` adds may quote a text with brackets of its own, and may have been cut.
 _AFTER: Final = re.compile(
-    r"(?:\[#\d+[^\]\n]*\]?|\((?:no longer true|(?:later )?said on \d{4}-\d\d|disputed by )[^\n]*"
+    r"(?:\[#\d+[^\]\n]*\]?|\(#\d+\)|\((?:no longer true|(?:until|(?:later )?said on) \d{4}-\d\d|disputed by )[^\n]*"
     r"|\((?:[^()\n]{0,80}, )?\d{4}-\d\d-\d\d\))\Z"
 )
 _LEAD_IN: Final = re.compile(r"^[^\n:]{1,60}:\s+(?P<bullet>[-*•–]\s+)?(?=\S)")
 _QUOTING: Final = re.compile(
-    r"\b(?:i|you|we)\b.*\b(?:told|said|mentioned|noted|wrote|remember|recall)|\b(?:memory|memories|notes?|recalled|remembered)\b",
+    r"\b(?:i|you|we)\b.*\b(?:told|said|mentioned|noted|wrote|remember|recall)|\b(?:memory|memories|facts|notes?|recalled|remembered)\b",
     re.IGNORECASE,
 )
 """Words before a colon that say that a text is quoted: "As you told me: …"."""
+_BETWEEN: Final = re.compile(r"[;|•] +(?=\S)")
+"""What entries on one line are joined by."""
 _JSON: Final = re.compile(r"\s*+(?:```\w*\s*)?(?P<json>[\[{].*[\]}])\s*+(?:```)?\s*+\Z", re.DOTALL)
 _JSON_TEXT: Final = re.compile(r'"(?:[^"\\\n]|\\.)*"')
 _AFTER_LENGTH: Final = 1_000
@@ -101,10 +105,10 @@ class EchoIndex:
         quoting = [
             one for one, next_one in pairwise(lines) if next_one in echoes and _quotes(utterance.text[slice(*one)])
         ]
-        return sorted({*echoes, *marks, *quoting})
+        return _with_signs_between(utterance.text, sorted({*echoes, *marks, *quoting}))
 
     def _is_echo(self, part: str, utterance: Utterance) -> bool:
-        if self._repeats_known(part, utterance):
+        if self._repeats_known(part, utterance) or find_recalled_spans(part) == [(0, len(part))]:
             return True
         lead = _LEAD_IN.match(part)  # "From my notes: - Ana: I live in Porto [#1]"
         quotes = lead is not None and (_QUOTING.search(lead[0]) is not None or _ID.search(part) is not None)
@@ -149,6 +153,12 @@ class EchoIndex:
         return False
 
 
+def _with_signs_between(text: str, spans: Sequence[Span]) -> list[Span]:
+    """Return the spans, and what lies between two of them where that has no word."""
+    gaps = [(one[1], other[0]) for one, other in pairwise(spans) if one[1] < other[0]]
+    return sorted([*spans, *(gap for gap in gaps if not _WORD.search(text, *gap))])
+
+
 def _quotes(line: str) -> bool:
     """Return whether a line only says that what follows is quoted: "Here is what I remember about you:"."""
     return line.rstrip().endswith(":") and _QUOTING.search(line) is not None and len(sentence_spans(line)) == 1
@@ -178,7 +188,7 @@ def list_parts(utterance: Utterance) -> list[Span]:
     """Return the parts of a text that are compared: its lines, and the sentences of what the user did not say."""
     if _json_texts(utterance.text):
         return [match.span() for match in _JSON_TEXT.finditer(utterance.text)][:MAX_PARTS]
-    lines = _lines(utterance.text)
+    lines = [part for line in _lines(utterance.text) for part in _split_list(utterance.text, line)]
     if utterance.role == "user" and utterance.message is not None:
         return lines[:MAX_PARTS]
     parts: list[Span] = []
@@ -186,6 +196,17 @@ def list_parts(utterance: Utterance) -> list[Span]:
         sentences = [(start + first, start + last) for first, last in sentence_spans(utterance.text[start:end])]
         parts += [(start, end), *sentences] if len(sentences) > 1 else [(start, end)]
     return parts[:MAX_PARTS]
+
+
+def _split_list(text: str, line: Span) -> list[Span]:
+    """Return the entries of a line that announces recalled text: "Relevant memories: …; …"; else the line."""
+    start, end = line
+    lead = _LEAD_IN.match(text[start:end])
+    if lead is None or not _QUOTING.search(lead[0]):
+        return [line]
+    ends = [start + match.start() for match in _BETWEEN.finditer(text[start:end])]
+    starts = [start, *[start + match.end() for match in _BETWEEN.finditer(text[start:end])]]
+    return list(zip(starts, [*ends, end], strict=True))
 
 
 def merge_spans(spans: Sequence[Span]) -> list[Span]:

@@ -11,6 +11,7 @@ from memoranda.messages.message import Message, text_of
 from memoranda.remember.base import Candidate, Entity, Feature, KnownTexts, NoKnownTexts, Utterance, Verdict
 from memoranda.remember.claims.find import find_claims
 from memoranda.remember.dialogue import DialogueContext, follow_dialogue
+from memoranda.remember.frames import frame_claims
 from memoranda.remember.gate import dialogue_context, judge, with_question
 from memoranda.remember.importance.score import combine_features, find_features
 from memoranda.remember.reading.entities import find_entities
@@ -80,7 +81,8 @@ def extract_candidate(
     mentions = find_mentions(utterance.text, utterance.said_at)
     events = tuple(_shift(mention, offset) for mention in mentions)
     entities = find_entities(utterance.text, people)
-    claims = find_claims(utterance, events)
+    claims = frame_claims(utterance, find_claims(utterance, events))
+    claims += _answered_claims(utterance, claims)
     if utterance.role == utterance.speaker == "document":
         claims += _reported_claims(utterance, events, claims)
     score, features = _score_importance(utterance.text, utterance.role, novelty)
@@ -94,6 +96,17 @@ def extract_candidate(
         events=events,
         claims=claims,
     )
+
+
+def _answered_claims(utterance: Utterance, known: Sequence[Claim]) -> tuple[Claim, ...]:
+    """Return what a fragment claims together with the question that it answers; each is made by the whole fragment."""
+    if not utterance.stated:
+        return ()
+    text, span = utterance.stated, utterance.span
+    spoken = replace(utterance, text=text, span=(0, len(text)), asked_about="", skips=0)
+    slots = {(claim.subject, claim.attribute) for claim in known}
+    found = find_claims(spoken, find_mentions(text, utterance.said_at))
+    return tuple(replace(claim, span=span) for claim in found if (claim.subject, claim.attribute) not in slots)
 
 
 def _reported_claims(utterance: Utterance, events: Sequence[Mention], known: Sequence[Claim]) -> tuple[Claim, ...]:

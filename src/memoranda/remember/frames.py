@@ -11,22 +11,31 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
-from memoranda.remember.base import Presented
-from memoranda.remember.claims.find import is_understood
-from memoranda.remember.claims.reports import is_small_talk
+from memoranda.remember.base import Presented, Utterance
+from memoranda.remember.claims.find import is_claimed, is_understood
+from memoranda.remember.claims.remarks import OWN, points_back, says_nothing, says_what_stayed
+from memoranda.remember.claims.reports import is_opening, is_small_talk, is_undone, is_whole
+from memoranda.remember.claims.values import read_value
 from memoranda.remember.reading.clauses import find_clauses
-from memoranda.remember.reading.lexicon import FICTION, TEXTS, TIMES
+from memoranda.remember.reading.contractions import expand
+from memoranda.remember.reading.lexicon import FICTION, RECENT, TEXTS, TIMES
+from memoranda.remember.reading.questions import asks_about_somebody, asks_about_speaker
 from memoranda.remember.reading.statements import (
+    ABOUT_TEXTS,
     ABOUT_WORDS,
     LONGEST,
+    POINTING_BACK,
     is_complete_question,
     is_question,
     is_statement,
 )
+from memoranda.storage.claims import TAKE_BACK, Claim
 from memoranda.text.cache import text_cache
-from memoranda.text.sentences import has_content, split_sentences
+from memoranda.text.sentences import Span, blank_out, sentence_spans, split_sentences
+from memoranda.text.terms import query_terms
 
 _LAST: Final = 3
 """How many sentences at the end of a turn may ask something of whoever speaks next."""
@@ -50,9 +59,6 @@ _ENDS: Final = re.compile(
 _THANKS: Final = re.compile(r"\W{0,9}(?:many )?(?:thanks|thank you|thx)\b(?![^?]*\?)", re.I)
 _LONG_AGO: Final = re.compile(r"\b(?:(?:19|20)\d\d|(?:twen|thir|for|fif|six|seven|eigh|nine)ties)\b", re.I)
 """A year or a decade: what follows in the story may have happened then."""
-_RECENT: Final = re.compile(
-    rf"\b(?:today|yesterday|tonight|just now|(?:last|this|over the|on) {TIMES}(?<!year))\b", re.I
-)
 _DEFINITE: Final = re.compile(r"\W*(?:the|it|this|that)\b", re.I)
 _OF_ANOTHER: Final = re.compile(
     r"\b(?:his|her|their|(?!(?:it|that|this|what|who|how|where|here|there|let|he|she|today|one)['’])[^\W\d]{2,}['’]s) (?!(?:an?|the|been|not|going)\b)[^\W\d]{2,}",
@@ -65,25 +71,20 @@ _TO_LISTENER: Final = re.compile(
     re.I,
 )
 """Speaks to the listener, or of what the speaker is about to do: a request, an announcement, a role."""
-# "What's new?", "How can I help?", "Tell me more", "Is that still right?", "Where do you live now?": about how things are.
+# "Go ahead.", "And then?", "Your turn": asks for whatever comes next.
+_PROMPTS: Final = re.compile(
+    r"\W*(?:(?:ok|okay|so|and|then|now|well|alright|right|please|great|sure|yes|i am ready|we are ready|let us)\b\W*)*"
+    r"(?:go(?: ahead| on| for it)?|ahead|on|carry on|keep going|continue|proceed|next(?: one)?|begin|start|shoot|fire away|now you|you(?: go| start| first)?|your turn"
+    r"|(?:try|once|one more)(?: again| time| it)?|again|so|and|then|what then|ready|action|what|why|how)\W*(?:(?:please|now|then|again)\W*)*",
+    re.I,
+)
+_ACKNOWLEDGES: Final = re.compile(
+    r"^(?:(?:great|noted|ok|okay|got it|sure|perfect|nice|thanks|done|alright|understood|good)\b[\s,!.:–-]+)+", re.I
+)
 _ADDRESSED: Final = re.compile(r",? (?-i:[A-Z])\w+(?=[!,.]*$)")
-_OF_NEWS: Final = re.compile(
-    r"(?:(?:so|and|ok|okay|(?:hey|hi|hello|welcome)(?: (?-i:[A-Z])\w+)?|well|oh|nice|great|noted|really)\b\W*)*(?:"
-    r"(?:how|what) (?:can|may|else can) i (?:help|assist|do)\b.*|what (?:would|do) you (?:like|want) (?:to (?:do|talk about|discuss|know|share)|from me)\b.*"
-    r"|did (?:anything|something|\w+ \w+) (?:change|happen)\b.*"
-    r"|(?:what|how|where|who|which|when)(?:['’]s|['’]re)? (?:new|up|going on|happening|things|life|it going|everything)\b.*"
-    r"|any(?:thing|\s)(?:\s?(?:new|news|changes?|updates?|changed|else|to \w+))\b.*"
-    r"|(?:(?:what|where|who|which|how|when)(?: (?:\w+ )?\w+)? )?(?:do|does|are|is|have|has)\b(?=.*\b(?:you|your|that|it|anything|things)\b).*)\?*",
-    re.I,
-)
-_NOT_NOW: Final = re.compile(
-    r"\b(?:did(?! (?:anything|something|\w+ \w+) (?:change|happen))|was|were|had|would(?! you like)|could|should|if|ago|back then|used to|first|last|once|ever"
-    r"|then|before|after|remember|(?:19|20)\d\d)\b",
-    re.I,
-)
 
 
-def find_frame(own: Sequence[str], asked: str) -> Presented | None:
+def find_frame(own: Sequence[str], asked: str, said: str = "") -> Presented | None:
     """Return what the turns before a message may make of it; None where all of them are understood.
 
     A frame stays open until its speaker says something outside of it again: thanks, a question about something else, or
@@ -92,7 +93,9 @@ def find_frame(own: Sequence[str], asked: str) -> Presented | None:
     Args:
         own: What the same speaker said before in the conversation, the newest first.
         asked: What somebody else said right before the message; empty when nobody did.
+        said: The message itself: a statement that shares a word with it is what it goes on from, and not beside it.
     """
+    own, asked = [expand(text).text for text in own], expand(asked).text
     found = _asks_for(asked, answers=bool(own) and is_question(own[0])) if asked else None
     closed = False
     for distance, text in enumerate(own):
@@ -101,10 +104,12 @@ def find_frame(own: Sequence[str], asked: str) -> Presented | None:
         if closed and not _LASTS.search(text[:LONGEST]):
             continue
         opened = _opens(text)
+        if distance == 0 and opened is None and not (_is_own_report(text) or _share_words(text, said)):
+            found = found or "beside"
         if opened is not None and (distance == 0 or _LASTS.search(text[:LONGEST])):
-            found = opened if found is None or opened == "text" else found
+            found = opened if found != "text" else found
         elif opened is not None:
-            found = found or "doubt"
+            found = "doubt" if found in (None, "beside") else found
         closed = closed or (opened is None and not any(map(is_statement, split_sentences(text))))
     return found
 
@@ -125,6 +130,82 @@ def _opens(text: str) -> Presented | None:
     return "text" if any(_presents(each[:LONGEST]) for each in sentences if not is_statement(each)) else "doubt"
 
 
+_TAG: Final = re.compile(r"\s/[a-z]{1,5}\W*$", re.I)
+"""Says at the end of a message how it is meant: "/s", "/jk"."""
+_LETTER: Final = re.compile(r"\W*dear\s+[^\n,.!?]{2,40},", re.I)
+_ENDS_AHEAD: Final = re.compile(rf"\b{_POINTER}\W*$", re.I)
+_THAT_TEXT: Final = re.compile(rf"\b(?:that|this|these|those)\s+(?:\w+\s+)?(?:{TEXTS})\b", re.I)
+_CONDITION: Final = re.compile(
+    r"\W*(?:but |and )?(?:if|unless|provided|assuming|once|as soon as|as long as|in case)\b", re.I
+)
+
+
+def frame_claims(utterance: Utterance, claims: tuple[Claim, ...]) -> tuple[Claim, ...]:
+    """Return the claims of a message, those that the words around them may make somebody else's or a text as no facts."""
+    offset = utterance.span[0]
+    spans = [(first - offset, last - offset) for first, last in (claim.span for claim in claims)]
+    kept: list[Claim] = []
+    for claim, span in zip(claims, spans, strict=True):
+        # What one may have several of fills no slot that something else could lose.
+        framed = claim.single and claim.operation not in TAKE_BACK
+        frame = _frame_within(utterance.text, span, spans) if framed else None
+        if frame is None and claim.attribute in ("city", "employer") and claim.holds:
+            frame = None if is_whole(utterance.text, span, spans) else "doubt"
+        weak = replace(claim, operation="state" if claim.operation == "update" else claim.operation)
+        kept.append(claim if frame is None else replace(weak, reported=frame == "text", doubted=True))
+    return tuple(kept)
+
+
+def _frame_within(text: str, span: Span, spans: Sequence[Span]) -> Presented | None:
+    """Return what the rest of a message may make of what it claims in one place."""
+    if _TAG.search(text) or _LETTER.match(text):
+        return "text"
+    found: set[Presented | None] = set()
+    for start, end in sentence_spans(text):
+        sentence = text[start:end]
+        if start <= span[0] < end:
+            found.add(_frame_in_sentence(text, (start, end), span, spans))
+        elif not is_opening(sentence) and len(sentence) <= LONGEST:
+            found.add(_frame_before(sentence) if end <= span[0] else _frame_after(sentence, text[:start]))
+    return "text" if "text" in found else "doubt" if "doubt" in found else None
+
+
+def _frame_in_sentence(text: str, sentence: Span, span: Span, spans: Sequence[Span]) -> Presented | None:
+    """Return the same for the rest of its own sentence: "As she sang, …", "… is how my essay begins"."""
+    left = blank_out(text, spans)
+    before, after = left[sentence[0] : span[0]], left[span[1] : sentence[1]]
+    if ABOUT_WORDS.search(before) and not OWN.match(before) and not is_opening(before):
+        return "text"
+    if ABOUT_WORDS.search(after):
+        points = POINTING_BACK.search(after) or _THAT_TEXT.search(after)
+        goes_on = is_question(after) or is_statement(after.lstrip(" ,;-–—…"))
+        if points or not goes_on:
+            return "text" if points or ABOUT_TEXTS.search(after) else "doubt"
+    return "doubt" if _CONDITION.match(after) else None
+
+
+def _frame_before(sentence: str) -> Presented | None:
+    """Return what a sentence makes of those after it in the same message."""
+    if not (ABOUT_TEXTS.search(sentence) or _AHEAD.search(sentence)):
+        return None
+    if _AHEAD.search(sentence) and (ABOUT_WORDS.search(sentence) or _ENDS_AHEAD.search(sentence)):
+        return "text"
+    if is_statement(sentence):
+        return None if OWN.match(sentence) else "doubt"
+    return "text" if ABOUT_TEXTS.search(sentence) else None
+
+
+def _frame_after(sentence: str, before: str) -> Presented | None:
+    """Return what a sentence makes of those before it in the same message: "That's the first line of my novel."."""
+    if ABOUT_WORDS.search(sentence) and (POINTING_BACK.search(sentence) or _THAT_TEXT.search(sentence)):
+        return "text"
+    if is_statement(sentence) or is_question(sentence):
+        return "doubt" if is_undone(sentence) or says_what_stayed(sentence, before) else None
+    if ABOUT_TEXTS.search(sentence) and _TO_LISTENER.search(sentence) is None:
+        return "text"
+    return "doubt" if points_back(sentence) in ("retract", "doubt") else None
+
+
 def _presents(sentence: str) -> bool:
     """Return whether a sentence that states nothing says that a text or a play follows."""
     if _PLAY.search(sentence):
@@ -133,9 +214,26 @@ def _presents(sentence: str) -> bool:
     return (ahead or words) is not None and bool(ahead or is_question(sentence) or _TO_LISTENER.search(sentence))
 
 
+def _is_own_report(text: str) -> bool:
+    """Return whether all that a turn says is its speaker's own: small talk, facts about themselves, or a question."""
+    return all(
+        is_question(each) or is_opening(each) or (OWN.match(each) is not None and is_claimed(each))
+        for each in split_sentences(text)
+    )
+
+
+def _share_words(text: str, said: str) -> bool:
+    return not set(query_terms(text)).isdisjoint(query_terms(said[:LONGEST]))
+
+
+def _is_about_text(sentence: str) -> bool:
+    """Return whether a sentence measures a text: "Chapter two is set in 1943", but not "My email is a@b.example"."""
+    return ABOUT_TEXTS.search(sentence) is not None and read_value(sentence).kind != "address"
+
+
 def _stands_alone(sentence: str) -> bool:
     """Return whether a sentence is complete, and says nothing about what comes next."""
-    if is_small_talk(sentence) or is_understood(sentence):
+    if is_small_talk(sentence) or (is_understood(sentence) and not _is_about_text(sentence)):
         return True
     if ABOUT_WORDS.search(sentence) or _AHEAD.search(sentence):
         return False
@@ -143,7 +241,7 @@ def _stands_alone(sentence: str) -> bool:
         return is_complete_question(sentence)
     if _TO_LISTENER.search(sentence) or not is_statement(sentence) or not sentence.endswith((".", "!")):
         return False
-    return _RECENT.search(sentence) is not None or not _tells_past(sentence)
+    return RECENT.search(sentence) is not None or not _tells_past(sentence)
 
 
 def _tells_past(sentence: str) -> bool:
@@ -151,20 +249,35 @@ def _tells_past(sentence: str) -> bool:
     return _LONG_AGO.search(sentence) is not None or any(each.tense == "past" for each in find_clauses(sentence))
 
 
+def _acknowledges(sentence: str) -> bool:
+    """Return whether a sentence is small talk that asks for nothing: not "Say something in English."."""
+    if is_question(sentence) or ABOUT_WORDS.search(sentence):
+        return False
+    return says_nothing(_ADDRESSED.sub("", sentence))
+
+
 def _asks_for(text: str, *, answers: bool) -> Presented | None:
     """Return what a turn of somebody else makes of the next one; None where it asks for nothing but how things are.
 
     `answers` says that it may be the answer to a question, which need not be a sentence: "On Main Street."
     """
+    found: Presented | None = None
     for sentence in (each[-LONGEST:] for each in split_sentences(text)[-_LAST:]):
-        if is_small_talk(sentence) or _THANKS.match(sentence) or not has_content(_ADDRESSED.sub("", sentence), ()):
+        if _PROMPTS.fullmatch(sentence):
+            return "doubt"
+        if is_small_talk(sentence) or _THANKS.match(sentence) or _acknowledges(sentence):
             continue
+        sentence = _ACKNOWLEDGES.sub("", sentence)
         states = is_statement(sentence) and _TO_LISTENER.search(sentence) is None
+        if asks_about_speaker(sentence):
+            continue
         if ABOUT_WORDS.search(sentence) and not states:  # "I've told nobody" asks for nothing
             return "text"
         if is_question(sentence):
-            if _OF_NEWS.fullmatch(sentence.strip()) is None or _NOT_NOW.search(sentence):
+            asked = asks_about_somebody(sentence)
+            if not asked:
                 return "doubt"
+            found = "beside"
         elif not is_statement(sentence) and not answers:
             return "doubt"
-    return None
+    return found

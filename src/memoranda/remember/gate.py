@@ -12,7 +12,7 @@ from typing import Final
 
 from memoranda.dates.find import find_mentions
 from memoranda.remember.base import KnownMatch, KnownTexts, Rule, Utterance, Verdict
-from memoranda.remember.claims.find import TAKEN_BACK
+from memoranda.remember.claims.withdrawals import TAKEN_BACK
 from memoranda.remember.dialogue import DialogueContext
 from memoranda.remember.echoes import merge_spans
 from memoranda.remember.importance.pleasantries import is_bare_answer, is_noise, is_pleasantry, names_by_emoji
@@ -58,6 +58,8 @@ def dialogue_context(
 
 def with_question(utterance: Utterance, context: DialogueContext) -> str:
     """Return what an utterance says: with the question before it, if it would say nothing without."""
+    if utterance.stated:
+        return f"{utterance.question} {utterance.text}"
     if not context.question or _check_content(utterance, replace(context, question="")) is None:
         return utterance.text
     return f"{context.question} {utterance.text}"
@@ -127,7 +129,7 @@ def _part(utterance: Utterance, start: int, end: int) -> Utterance:
     if start == 0 and end == len(utterance.text):
         return utterance
     offset = utterance.span[0]
-    return replace(utterance, text=utterance.text[start:end], span=(offset + start, offset + end))
+    return replace(utterance, text=utterance.text[start:end], span=(offset + start, offset + end), stated="")
 
 
 def _check_system_prompt(utterance: Utterance, context: DialogueContext) -> Verdict | None:
@@ -147,6 +149,8 @@ def _shingles(text: str) -> set[tuple[str, ...]]:
 
 
 def _check_content(utterance: Utterance, context: DialogueContext) -> Verdict | None:
+    if utterance.stated:
+        return None
     if not _says_something(utterance, context):
         return reject(utterance, "greeting", "only pleasantries: nothing is said")
     words = first_words(utterance.text, 3)

@@ -14,11 +14,12 @@ from memoranda.remember.new_memory import WriteOptions, from_text
 from memoranda.remember.screening.screen import hold, screen
 from memoranda.results.maintenance import CleanedMemory, CleanupReport
 from memoranda.security.id_cipher import show_id
-from memoranda.security.redaction import default_redactor, redact_secrets
+from memoranda.security.redaction import redact_metadata, redact_secrets
 from memoranda.storage.base import Store, TurnStore
 from memoranda.storage.changes import Change, Edit, Link, NewMemory, Release, Remove, no_memory, version_conflict
 from memoranda.storage.past import TimeView, as_known_at
 from memoranda.storage.read import find_memories, memory_by_key, related_memories, walk
+from memoranda.storage.read_budget import current_budget
 from memoranda.storage.write import MemoryWrite, retry_on_conflict
 from memoranda.text.cache import clear_text_caches
 from memoranda.text.checks import storable_text
@@ -99,7 +100,7 @@ class Memories:
         known_at: datetime | None = None,
         newest_first: bool = False,
     ) -> list[Memory]:
-        """Return memories ordered by id; fewer than `limit` means that there are no more.
+        """Return memories ordered by id; fewer than `limit` means that there are no more, or no budget to read them.
 
         Args:
             scope: Whose memories are read.
@@ -114,7 +115,7 @@ class Memories:
         view = TimeView(self._clock(), as_of, known_at)
         conditions, found = view.conditions(), list[Memory]()
         read = partial(find_memories, newest_first=newest_first)
-        while len(found) < limit:
+        while len(found) < limit and not _was_cut():
             size = limit + min(offset, MAX_LIMIT)
             page = self._store.read(
                 lambda tx: read(tx, scope, where, size, after, conditions),  # noqa: B023 - called at once
@@ -253,7 +254,7 @@ class Memories:
             terms=lexical_keys(content),
             source=patch.source or known.source,
             trust=known.trust,
-            metadata=known.metadata if patch.metadata is None else default_redactor().object(patch.metadata),
+            metadata=known.metadata if patch.metadata is None else redact_metadata(patch.metadata),
             key=known.key,
             value=known.value,
             expires_at=known.expires_at,
@@ -289,3 +290,8 @@ def _write_in_turn(store: TurnStore, plan: Callable[[], Edit | Memory]) -> Memor
 def _stored(outcome: Outcome) -> Memory:
     assert outcome.memory is not None
     return outcome.memory
+
+
+def _was_cut() -> bool:
+    budget = current_budget()
+    return budget is not None and budget.was_cut

@@ -10,7 +10,7 @@ from typing import Final
 
 from memoranda.messages.message import Message
 from memoranda.remember.base import Utterance
-from memoranda.security.redaction import default_redactor
+from memoranda.security.redaction import redact_metadata
 from memoranda.storage.changes import NewMemory, StoredMessage, StoredTurn
 from memoranda.text.checks import replace_unstorable, storable_text
 from memoranda.text.terms import content_hash, lexical_keys
@@ -84,7 +84,7 @@ def check_options(
 
     What has a source is the word of that source, unless the source is the user or the conversation itself.
     """
-    extra = default_redactor().object(copy_metadata(metadata))
+    extra = redact_metadata(copy_metadata(metadata))
     named = extra.get("source") if source is None else source
     # In the metadata it is the caller's own field, which may be blank or anything else.
     is_named = source is not None or (isinstance(named, str) and named.strip() != "")

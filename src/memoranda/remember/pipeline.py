@@ -11,14 +11,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from itertools import islice
 from time import perf_counter
 from typing import Any, Final, TypeAlias
 
 from memoranda.embedding.vectors import Vectors
-from memoranda.errors import ExtractionFailed, InvalidType
+from memoranda.errors import ExtractionFailed, InvalidInput, InvalidType
 from memoranda.index.partitions import Partitions
 from memoranda.llm.base import LLM
-from memoranda.llm.failures import CallPause
+from memoranda.llm.structured import CallPause
 from memoranda.messages.message import CONVERTERS, Message, VendorMessage, as_message, is_message
 from memoranda.remember.base import Candidate, NoKnownTexts, Utterance, Verdict
 from memoranda.remember.dialogue import DialogueContext, follow_dialogue, read_before
@@ -72,6 +73,8 @@ _CLOCKS_DIFFER: Final = timedelta(minutes=1)
 """By how much a message may be dated after it was stored without a word about it: clocks differ."""
 DATED_IN_FUTURE: Final = "dated in the future"
 """The key in the notes for the time that a message was dated with, when that lies after the time it was stored."""
+_MAX_CONTENTS: Final = 1_000_000
+"""Texts and messages of one call: the rest of a longer or endless sequence is not read."""
 
 
 class RememberPipeline:
@@ -283,7 +286,9 @@ def _parse_content(
             f"content must be a text, a message or a list of them, not {type(content).__name__}; {CONVERTERS}"
         )
     else:
-        contents = list(content)
+        contents = list(islice(content, _MAX_CONTENTS + 1))
+        if len(contents) > _MAX_CONTENTS:
+            raise InvalidInput(f"more than {_MAX_CONTENTS:,} texts and messages in one call: make several calls")
     keys: list[str | None] = [None] * len(contents)
     if idempotency_key is not None:
         base = clean_text(idempotency_key, "idempotency_key")

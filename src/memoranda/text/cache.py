@@ -14,7 +14,7 @@ _caches: list[Any] = []
 def text_cache(size: int) -> Callable[[Callable[_Parameters, _Result]], Callable[_Parameters, _Result]]:
     """Return a decorator that keeps what a function returns for a text, until the write that asked for it ends.
 
-    Not longer: that a text was read before, by any tenant, must not be told from the time that reading it takes.
+    No longer than that, so that the time of a call never shows that some tenant had the same text before.
     """
 
     def decorate(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:

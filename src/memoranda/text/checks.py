@@ -1,4 +1,4 @@
-"""Which texts may be stored or asked for. Apart from `terms`, whose tables of words take time to load.
+"""Which texts may be stored or asked for. Separate from `terms`, whose tables of words take time to load.
 
 A NUL byte and a lone surrogate are characters to Python and to JSON, and to no database. In a name they are an error;
 in a text to search they are replaced; in JSON they are written as escapes, so that a value comes back as it was.

@@ -2,13 +2,16 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import memoranda_models
+import memoranda_reranker
 import numpy as np
 import pytest
 
 from memoranda import MemoryManager
 from memoranda.embedding.cross_encoder import LARGE, SMALL, CrossEncoder, find_small_problem, open_cross_encoder
+from memoranda.embedding.local import default_spec
 from memoranda.errors import Incompatible, MissingExtra, Unavailable
 
 
@@ -43,6 +46,29 @@ def test_missing_package_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) 
     open_cross_encoder.cache_clear()
     with pytest.raises(MissingExtra, match=r"mode 'best'.*memoranda\[best\]"):
         open_cross_encoder(LARGE)
+
+
+@pytest.mark.parametrize(("package", "name"), [(memoranda_models, SMALL), (memoranda_reranker, LARGE)])
+def test_altered_file_in_place_of_the_packed_one_is_refused(package: Any, name: str, tmp_path: Path) -> None:
+    content = bytearray(memoranda_models.unpacked(package.path(name)))
+    content[len(content) // 2] ^= 1
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(Incompatible, match="checksum is wrong"):
+        CrossEncoder(tmp_path / name, package.SHA256[name]).scores("Where?", ["Here."])
+
+
+@pytest.mark.parametrize("name", ["e5-dialogue.onnx", "vocab.txt"])
+def test_missing_file_of_the_models_is_a_typed_error(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    find = memoranda_models.path
+
+    def find_others(wanted: str) -> Path:
+        if wanted == name:
+            raise FileNotFoundError(wanted)
+        return find(wanted)
+
+    monkeypatch.setattr(memoranda_models, "path", find_others)
+    with pytest.raises(Unavailable, match=f"{name} is missing: reinstall"):
+        default_spec()
 
 
 def test_file_with_another_checksum_is_refused() -> None:

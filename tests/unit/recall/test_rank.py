@@ -112,7 +112,17 @@ class TestArms:
         assert arm.scores[1] == 0 < arm.scores[0]
 
     def test_single_arm_counts_fully(self) -> None:
-        assert combine_arms([Arm("lexical", floats(1), floats(2.0))]).tolist() == [2.0]
+        assert combine_arms([Arm("lexical", floats(1), floats(2.0))], floats(0)).tolist() == [2.0]
+
+    def test_words_count_half_outside_dialogues(self) -> None:
+        arms = [Arm("dense", floats(1, 1), floats(0, 0)), Arm("lexical", floats(1, 1), floats(1, 1))]
+        in_dialogue, alone = combine_arms(arms, floats(1, 0)).tolist()
+        assert alone == pytest.approx(in_dialogue / 2)
+
+    def test_words_count_alike_where_the_model_does_not_know_the_language(self) -> None:
+        unsure = Arm("dense", floats(1, 1), floats(0, 0), is_sure=False)
+        in_dialogue, alone = combine_arms([unsure, Arm("lexical", floats(1, 1), floats(1, 1))], floats(1, 0)).tolist()
+        assert alone == in_dialogue
 
 
 class TestDialogue:

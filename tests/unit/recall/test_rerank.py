@@ -115,6 +115,26 @@ def test_order_of_a_list_is_kept_where_the_model_tells_no_difference(
     assert reranked == [hit.id for hit in memory.recall(question)]
 
 
+def test_what_others_say_about_the_subject_is_no_sign_of_an_answer(memory: MemoryManager, encoder: FakeEncoder) -> None:
+    _talk(memory)
+    encoder.liked = "The cat sleeps in the barn."
+
+    def read(question: str) -> float:
+        explanation = memory.recall(question, limit=1, explain=True).explanation
+        assert explanation is not None
+        return explanation.signals["read"]
+
+    assert read("Where does the cat of Ben sleep?") > 0
+    assert read("Where does the cat of Ann sleep?") == 0
+
+
+def test_answerable_heeds_the_reader_more_in_best(memory: MemoryManager, encoder: FakeEncoder) -> None:
+    _talk(memory)
+    encoder.liked = "The cat sleeps in the barn."
+    question = "Where does the cat of Ben sleep?"
+    assert memory.recall(question, mode="best").answerable > memory.recall(question).answerable
+
+
 def test_default_mode_reads_no_notes(memory: MemoryManager, encoder: FakeEncoder) -> None:
     memory.add_memories(["The cat sleeps in the barn.", "Kitchens are warm.", "My cat likes the kitchen."])
     memory.recall("Where does the cat sleep?")

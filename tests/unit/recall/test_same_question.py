@@ -48,6 +48,21 @@ def test_statement_or_other_question_does_not_repeat(other: str) -> None:
     assert not repeats_question(other, QUESTION)
 
 
+@pytest.mark.parametrize(
+    "request_", ["Write a haiku about the moon.", "Remind me where I live.", "Please tell me a joke"]
+)
+def test_request_made_before_is_no_answer_to_itself(request_: str) -> None:
+    assert repeats_question(request_, request_)
+    assert not repeats_question(request_, "Write a haiku about the sea.")
+    with MemoryManager("sqlite://", embedder=HashEmbedder(64)) as manager:
+        manager.remember([Message("user", text) for text in (*SAID, request_)], user="ann")
+        assert request_ not in [hit.content for hit in manager.recall(request_, user="ann")]
+
+
+def test_statement_that_is_searched_for_is_found() -> None:
+    assert not repeats_question(SAID[0], SAID[0])
+
+
 def test_question_asked_before_changes_nothing_that_is_found() -> None:
     with MemoryManager("sqlite://", embedder=HashEmbedder(64)) as manager:
         for user, texts in (("ana", SAID), ("ben", (*SAID, QUESTION))):

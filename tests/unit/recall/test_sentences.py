@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -83,20 +84,44 @@ def test_sentence_about_the_question_counts_more_than_the_turn_around_it(
     assert gain or gains[1] == pytest.approx(gains[0])
 
 
-def test_sentences_are_not_compared_in_mode_best(memory: MemoryManager, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sentences_change_no_signal_of_answerable(tmp_path: Path) -> None:
+    signals = []
+    for embedder in (HashEmbedder(64), BySentence()):
+        with MemoryManager(tmp_path / f"{type(embedder).__name__}.db", embedder=embedder) as manager:
+            texts = (
+                (HIDDEN, "Ann"),
+                ("We like tea and scones. Ben likes juice. Eva likes milk.", "Ben"),
+                (SHORT, "Ann"),
+            )
+            said = [Message("user", text, name=name) for text, name in texts]
+            manager.remember(said, user="ann", session="monday")
+            found = manager.recall("Ben, we adopted a greyhound", user="ann", explain=True)
+            assert found.explanation
+            signals.append(
+                {name: found.explanation.signals[name] for name in ("top", "meaning", "words", "other_speaker")}
+            )
+    assert signals[0] == pytest.approx(signals[1])
+
+
+@pytest.mark.parametrize("mode", [None, "best"])
+def test_sentences_are_compared_before_hits_are_reranked(
+    memory: MemoryManager, monkeypatch: pytest.MonkeyPatch, mode: str | None
+) -> None:
     memory.remember([Message("user", HIDDEN, name="Ann"), Message("user", SHORT, name="Ben")], user="ann", session="s")
-    ranked: list[object] = []
+    steps: list[str] = []
 
     def rank_again(ranking: object, *_: object) -> object:
-        ranked.append(ranking)
+        steps.append("sentences")
         return ranking
 
+    def rerank(*arguments: Any) -> object:
+        steps.append("reranking")
+        return arguments[5]
+
     monkeypatch.setattr(pipeline, "rank_by_sentences", rank_again)
-    monkeypatch.setattr(Reranking, "rerank", lambda *arguments: arguments[5])
-    assert len(memory.recall("We adopted a greyhound", user="ann", mode="best")) == 2
-    assert ranked == []
-    memory.recall("We adopted a greyhound", user="ann")
-    assert len(ranked) == 1
+    monkeypatch.setattr(Reranking, "rerank", rerank)
+    assert len(memory.recall("We adopted a greyhound", user="ann", mode=mode)) == 2
+    assert steps == ["sentences", "reranking"]
 
 
 def test_text_of_one_sentence_has_no_further_vectors(memory: MemoryManager, path: Path) -> None:

@@ -94,3 +94,58 @@ def test_play_within_one_call_changes_nothing(manager: MemoryManager, keep_all: 
     turns = [Message("user", text, name="Ana", timestamp=SAID) for text in texts]
     manager.remember(turns, user="ana", keep_all=keep_all)
     assert [fact.value for fact in manager.facts(user="ana")] == ["Turin"]
+
+
+def answer(manager: MemoryManager, asked: str, *texts: str) -> dict[str, str]:
+    """Answer a question after the texts, and return what holds of whom."""
+    turns = [("user", text) for text in texts[:-1]] + [("assistant", asked), ("user", texts[-1])]
+    for minute, (role, text) in enumerate(turns if asked else [("user", text) for text in texts]):
+        name = "Ana" if role == "user" else None
+        said = Message(role, text, name=name, timestamp=SAID + timedelta(minutes=minute))
+        manager.remember(said, user="ana", session="s")
+    return {fact.slot: fact.value for fact in manager.facts(user="ana") if fact.holds}
+
+
+@pytest.mark.parametrize(
+    "asked", ["What is your brother up to?", "Does she still work there?", "How are Tom and Lena?", ""]
+)
+@pytest.mark.parametrize("text", ["no longer works at Fiat", "Works at Bosch now"])
+def test_clause_in_the_third_person_is_never_the_speakers(manager: MemoryManager, asked: str, text: str) -> None:
+    assert answer(manager, asked, "I work at Fiat.", text)["Ana/employer"] == "Fiat"
+    assert all(memory.superseded_by is None for memory in manager.list_memories(user="ana"))
+
+
+def test_clause_without_a_subject_is_about_the_person_asked_for(manager: MemoryManager) -> None:
+    held = answer(manager, "What is your brother up to?", "I work at Fiat.", "Started at Bosch last week")
+    assert (held["Ana/employer"], held["Ana's brother/employer"]) == ("Fiat", "Bosch")
+
+
+@pytest.mark.parametrize(
+    ("known", "asked", "text", "fact"),
+    [
+        ("I live in Turin.", "Where do you live now?", "Ghent", ("Ana/city", "Ghent")),
+        ("I work at Fiat.", "Do you still work at Fiat?", "no, Bosch", ("Ana/employer", "Bosch")),
+        ("I'm 34.", "How old are you now?", "35", ("Ana/age", "35")),
+        ("My phone number is 07700 900111.", "What's your new number?", "07700 900222", ("Ana/phone", "07700 900222")),
+    ],
+)
+def test_fragment_is_read_with_its_question(
+    manager: MemoryManager, known: str, asked: str, text: str, fact: tuple[str, str]
+) -> None:
+    assert answer(manager, asked, known, text)[fact[0]] == fact[1]
+    kept = {memory.content: memory for memory in manager.list_memories(user="ana")}
+    assert kept[known].superseded_by == kept[f"{asked} {text}"].id
+
+
+def test_denial_of_what_was_asked_ends_it(manager: MemoryManager) -> None:
+    answer(manager, "You live in Turin, right?", "I live in Turin.", "I used to")
+    [turin] = [memory for memory in manager.list_memories(user="ana") if memory.content == "I live in Turin."]
+    assert turin.superseded_by is not None
+
+
+def test_answer_to_a_question_about_a_story_states_nothing(manager: MemoryManager) -> None:
+    assert answer(manager, "Where does she live in your novel?", "I live in Turin.", "Ghent")["Ana/city"] == "Turin"
+
+
+def test_value_alone_corrects_the_message_before(manager: MemoryManager) -> None:
+    assert answer(manager, "", "I was born in 1986.", "ok", "sorry, 1985")["Ana/birth year"] == "1985"

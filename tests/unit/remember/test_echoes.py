@@ -10,7 +10,7 @@ from textwrap import fill
 
 import pytest
 
-from memoranda import MemoryManager
+from memoranda import MemoryManager, Message
 from memoranda.remember.echoes import strip_decoration
 from memoranda.security.fence import WISHES_HEADING
 
@@ -74,6 +74,9 @@ def returned(manager: MemoryManager) -> dict[str, tuple[str, str]]:
         "with its id, after any words": ("user", f"As noted: {entries[-1][2:]}"),
         "as a fact, after any words": ("user", "As noted: ann, city: Ghent (since 2026-01-12) [#4]"),
         "after words that quote": ("assistant", "\n".join(["Here is what I remember about you:", *entries])),
+        "joined by semicolons": ("user", "Relevant memories: " + "; ".join(entry[2:] for entry in entries)),
+        "joined by bars": ("assistant", "Known facts: " + " | ".join(bare)),
+        "hits": ("user", str(manager.recall("What about my dog and the hospital?", user="ann"))),
         "inside an answer": ("assistant", f"{FIRST.replace('My', 'Your')}"),
     }
 
@@ -120,6 +123,11 @@ def test_rest_of_an_answer_is_kept(manager: MemoryManager) -> None:
 def test_something_new_in_old_words_is_kept(manager: MemoryManager, text: str) -> None:
     outcomes = manager.remember({"role": "user", "content": text}, user="ann", session="old")
     assert [each.memory.content for each in outcomes if each.status == "stored" and each.memory] == [text]
+
+
+def test_own_list_under_the_word_for_memories_is_kept(manager: MemoryManager) -> None:
+    text = "My memories of the trip: the boat was late; the soup was cold"
+    assert manager.remember(Message("user", text), user="ann")[0].status == "stored"
 
 
 def test_own_statement_again_is_a_duplicate_and_no_echo(manager: MemoryManager) -> None:

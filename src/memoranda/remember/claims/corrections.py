@@ -173,6 +173,7 @@ def read_bare_correction(clause: Clause, utterance: Utterance) -> Claim | None:
         single=match["right"] is not None or (kind == "name" and not corrects),
         trust=utterance.role,
         operation="correct",
+        skips=utterance.skips,
         replaces=match["old"] or (old and old["old"]),
     )
 

@@ -8,7 +8,7 @@ from it becomes a plain statement.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final
@@ -17,20 +17,23 @@ from memoranda.dates.find import Mention
 from memoranda.remember.base import Utterance
 from memoranda.remember.claims.match import claims_in_clause, first_person, is_person, same_shape
 from memoranda.remember.claims.patterns import ABOUT_PEOPLE, PREVIOUS
-from memoranda.remember.claims.remarks import is_undone
-from memoranda.remember.claims.reports import is_plain_report
+from memoranda.remember.claims.reports import is_plain_report, is_undone
 from memoranda.remember.claims.values import (
     is_redacted,
     names_person,
     read_value,
     trim_value,
 )
+from memoranda.remember.claims.withdrawals import TAKEN_BACK
 from memoranda.remember.reading.clauses import Clause, find_clauses
+from memoranda.remember.reading.contractions import expand
 from memoranda.remember.reading.entities import NOT_NAMES
 from memoranda.remember.reading.foreign_text import blank_foreign
 from memoranda.remember.reading.lexicon import CHANGE, CHILDREN, PARTNERS, POSSESSIVES, RELATIVES
+from memoranda.remember.reading.questions import NOT_NAMED
 from memoranda.storage.claims import ANY_ATTRIBUTE, THAT_PERSON, Claim, fold
 from memoranda.storage.supersession import names_value, relate
+from memoranda.text.cache import text_cache
 from memoranda.text.places import is_place
 from memoranda.text.sentences import EMPTY_WORDS, Span, has_content, sentence_spans
 
@@ -44,9 +47,25 @@ def find_claims(utterance: Utterance, events: Sequence[Mention]) -> tuple[Claim,
     """Return the claims in an utterance; the first person of an assistant without a name is nobody."""
     if len(utterance.text) > _MAX_TEXT or utterance.presented == "text":
         return ()
+    full, offset = expand(utterance.text), utterance.span[0]
+    if full.text == utterance.text:
+        return _find_claims(utterance, events)
+
+    def move(span: Span, to: Callable[[int], int]) -> Span:
+        return offset + to(span[0] - offset), offset + to(span[1] - offset)
+
+    moved = [replace(event, span=move(event.span, full.from_written)) for event in events]
+    found = _find_claims(replace(utterance, text=full.text), moved)
+    return tuple(replace(claim, span=move(claim.span, full.to_written)) for claim in found)
+
+
+def _find_claims(utterance: Utterance, events: Sequence[Mention]) -> tuple[Claim, ...]:
     claims: list[Claim] = []
     for clause in find_clauses(utterance.text):
-        stated = _with_subject(_without_start(clause, utterance, events), claims, utterance)
+        spoken = _with_speaker(clause, utterance)
+        if spoken is None:
+            continue
+        stated = _with_subject(_without_now(spoken), claims, utterance)
         claims += filter(None, map(_about_person_before, claims_in_clause(stated, utterance, events)))
     if is_person(utterance):
         claims += _find_commitments(utterance, events)
@@ -61,7 +80,28 @@ def find_claims(utterance: Utterance, events: Sequence[Mention]) -> tuple[Claim,
     )
 
 
-_FROM: Final = re.compile(r"(?:from|starting|beginning|as of|effective)\s+(?:on\s+)?$", re.I)
+# "Lives in Leeds", "no longer works there": nobody says so of themselves.
+_OF_THIRD: Final = re.compile(
+    r"(?:(?:now|then|just|also|still|finally|currently|recently|actually|officially|already)\s+)*"
+    r"(?:no\s+longer\s+(?!(?:miss|pass|guess|dress|discuss|access|possess|obsess|process|stress|kiss|focus)\b)\w+s"
+    r"|is|has|lives|works|drives|prefers|uses|likes)\b",
+    re.I,
+)
+
+
+def _with_speaker(clause: Clause, utterance: Utterance) -> Clause | None:
+    """Return a clause without a subject as one of whom a question asked about; None where it is not known whose it is."""
+    if clause.text[: clause.added] != "I " or utterance.role != "user" or utterance.message is None:
+        return clause
+    person, rest = utterance.asked_about, clause.text[clause.added :]
+    if person == NOT_NAMED or (not person and _OF_THIRD.match(rest)):
+        return None
+    if not person:
+        return clause
+    return replace(clause, text=f"{person} {rest[:1].lower()}{rest[1:]}", added=len(person) + 1)
+
+
+_NOW_FIRST: Final = re.compile(r"now,?\s+(?=\w)", re.I)
 _PRONOUN: Final = re.compile(r"(?:he|she)(?=['’\s])|(?P<whose>his|her)(?=\s)", re.I)
 _SOMEBODY: Final = "Thatperson"
 """Stands for "she" where the message names nobody."""
@@ -69,14 +109,13 @@ _KIN: Final = re.compile(rf"\b(?:{POSSESSIVES}|an?) (?:\w+ )?(?:{PARTNERS}|{CHIL
 _NAMED: Final = re.compile(r"(?<![.!?] )(?<!^)\b(?!I\b)[A-Z]\w+")
 
 
-def _without_start(clause: Clause, utterance: Utterance, events: Sequence[Mention]) -> Clause:
-    """Return a clause without the day from which it will hold: "From 2 June I'm …"."""
-    for event in events:
-        first, end = event.span[0] - utterance.span[0] - clause.start, event.span[1] - utterance.span[0] - clause.start
-        if 0 < first <= len(clause.text) and not clause.added and _FROM.match(clause.text[:first]):
-            cut = end + len(clause.text[end:]) - len(clause.text[end:].lstrip(" ,"))
-            return replace(clause, text=clause.text[cut:], start=clause.start + cut, lead=clause.lead + cut)
-    return clause
+def _without_now(clause: Clause) -> Clause:
+    """Return a clause without a "now" in front of its subject: "…, now I live in Ghent"."""
+    found = None if clause.added else _NOW_FIRST.match(clause.text)
+    if found is None:
+        return clause
+    cut = found.end()
+    return replace(clause, text=clause.text[cut:], start=clause.start + cut, lead=clause.lead + cut)
 
 
 def _with_subject(clause: Clause, before: Sequence[Claim], utterance: Utterance) -> Clause:
@@ -136,10 +175,14 @@ def _limit(claim: Claim, claims: Sequence[Claim], utterance: Utterance, events: 
     offset = utterance.span[0]
     changed = CHANGE.search(utterance.text, claim.span[0] - offset, claim.span[1] - offset) is not None
     undone = changed and is_undone(utterance.text[claim.span[1] - offset :])
-    if (utterance.presented == "doubt" or undone) and not is_bare:
+    if utterance.presented == "doubt" and not is_bare:
         claim = replace(claim, doubted=True)
+    if undone and claim.holds and not is_bare:
+        return replace(claim, operation="state", doubted=True, valid_to=claim.valid_to or claim.said_at)
     if claim.operation in ("state", "event"):
         return claim
+    if utterance.presented == "beside" and not is_bare:
+        return replace(claim, operation="state")
     times = (event.span for event in events if event.kind != "until")  # "until May" takes from a change
     beside = (each.span for each in claims if _is_understood(each) or _same_sentence(claim, each, utterance))
     spans = [*beside, *times]
@@ -159,14 +202,31 @@ def _same_sentence(change: Claim, claim: Claim, utterance: Utterance) -> bool:
 def _is_understood(claim: Claim) -> bool:
     """Return whether a claim beside a change can only be its speaker's own: "the hero is Luca" may be about a text."""
     changes = claim.operation not in ("state", "event", "retract")
-    return changes or claim.attribute in ABOUT_PEOPLE or read_value(claim.value).kind in _MEASURES
+    measures = claim.valid_to is None and read_value(claim.value).kind in _MEASURES  # "the film was two hours" does not
+    return changes or claim.attribute in ABOUT_PEOPLE or measures
+
+
+@text_cache(256)
+def _claims_in_sentence(sentence: str) -> tuple[Claim, ...]:
+    """Return the claims of a sentence of a user; none where it says anything else."""
+    said = Utterance("", "user", "user", _ANY_TIME, sentence, (0, len(sentence)))
+    claims = find_claims(said, ())
+    return claims if len(find_clauses(sentence)) <= len(claims) else ()
 
 
 def is_understood(sentence: str) -> bool:
     """Return whether everything that a sentence says is claimed of people, or measured: "My rent is 900 euros"."""
-    said = Utterance("", "user", "user", _ANY_TIME, sentence, (0, len(sentence)))
-    claims = find_claims(said, ())
-    return bool(claims) and all(map(_is_understood, claims)) and len(find_clauses(sentence)) <= len(claims)
+    claims = _claims_in_sentence(sentence)
+    return bool(claims) and all(map(_is_understood, claims))
+
+
+def is_claimed(sentence: str) -> bool:
+    """Return whether everything that a sentence says fills slots; "I play the neighbour" may be about a play."""
+    claims = _claims_in_sentence(sentence)
+    return bool(claims) and not any(_THE_VALUE.search(sentence, claim.span[0]) for claim in claims if not claim.single)
+
+
+_THE_VALUE: Final = re.compile(r"\b(?:the|this|that)\b", re.I)
 
 
 def _settle(claims: Sequence[Claim]) -> list[Claim]:
@@ -234,7 +294,7 @@ def _changes(claim: Claim) -> bool:
 
 
 _REMIND: Final = re.compile(
-    r"(?:^|[.!?,;:]\s*|\b(?:please|and|can you|could you)\s+)(?:please\s+)?(?:remind me to|don['’]t let me forget to"
+    r"(?:^|[.!?,;:]\s*|\b(?:please|and|can you|could you)\s+)(?:please\s+)?(?:remind me to|do not let me forget to"
     r"|i (?:must|have to|need to) remember to"
     r"|i promise(?:d)?(?: you)?(?: to| that i(?:['’]ll| will))?) (?P<value>[^.!?\n]+)",
     re.I,
@@ -264,44 +324,6 @@ def _find_commitments(utterance: Utterance, events: Sequence[Mention]) -> Iterat
             )
 
 
-# What words of the speaker's own are called: "that", "what I just said", "my last message".
-_MESSAGE = r"(?:message|sentence|statement|remark|comment|line|one|bit|part|text|note|post|thing)s?"
-_SAID = (
-    r"(?:(?:all (?:of )?)?(?:that|this)|it all|the above|(?:everything|anything|what(?:ever)?) i (?:just )?(?:said|wrote|told you|typed|sent|mentioned)"
-    rf"|(?:my|the|that|this)(?: very)?(?: (?:last|previous|earlier|prior))?(?: (?:two|few))? {_MESSAGE}(?: (?:of mine|before|above))?)"
-)
-_DISCARD = r"(?:scratch|strike|forget|ignore|disregard|delete|erase|undo|discard|never ?mind|nvm)"
-# An order begins a clause: not "I'll never forget that", "I try to ignore it".
-_ORDERED = (
-    r"(?:^\W{0,9}|[.!?,;:–—-]\s{0,5}|\b(?:please|pls|sorry|oops|wait|no|ok|okay|oh|ah|well|actually|so|and|but|hey|just|kindly|(?:can|could) you)\s+)"
-    r"(?<!i just )(?<!to just )"
-)
-_CLAUSE_END = r"(?=\s*(?:[.,!;:)–—-]|$)|\s+(?:please|pls|sorry|thanks|i|i['’]m|we|my|it|it['’]s|he|she|because|as|since|and|wrong)\b)"
-_ELSEWHERE = r"(?:window|chat|person|thread|tab|channel|group|conversation|recipient|contact|room|screen)"
-_ANOTHER = rf"(?:someone|somebody|another|a different|{POSSESSIVES}|the other)"
-_AT_KEYS = r"(?:borrowed|took|grabbed|had|has|stole|was on) my (?:phone|laptop|keyboard|computer|account)"
-_FALSE = r"(?:a (?:joke|lie|prank|test)(?: message)?|made up(?! of)|nonsense|not true|untrue)"
-TAKEN_BACK: Final = re.compile(
-    rf"{_ORDERED}(?P<order>{_DISCARD} {_SAID}{_CLAUSE_END}|forget (?:that )?i (?:ever )?(?:said|told you|mentioned|wrote)\b)"
-    rf"|\b(?:that|this|what i (?:just )?said) was (?:just |only |all )?{_FALSE}"
-    r"|\b(?:that|this|what i (?:just )?said)(?:['’]s| is| was|) ?(?:not|isn['’]t|wasn['’]t) true"
-    rf"|\b(?:none|nothing) of {_SAID} (?:is|was) true|^\W{{0,9}}(?:(?:sorry|no|ok|okay)\b\W{{0,5}})?not true\b"
-    r"|\bi (?:was|am) (?:just |only )*(?:joking|kidding|lying|testing you|messing with you|pulling your leg)|\b(?:just|only) (?:kidding|joking)"
-    r"|\bi take (?:that|it|this) back(?! about)|\bi made (?:that|it|this) up"
-    # It was not for the listener, or not by the speaker.
-    rf"|(?P<elsewhere>(?:^|[.!?,;:–—-]|\b(?:sorry|oops|ups|whoops|ah|oh|no|that was|(?:sent|typed|posted|wrote) (?:\w+ )?(?:in|to) the)\b)\W{{0,5}}wrong {_ELSEWHERE}\b"
-    rf"|\b{_SAID} (?:was(?:n['’]t| not)|is(?:n['’]t| not)) (?:meant |intended )?for you\b"
-    rf"|\b{_SAID} (?:was|is) (?:meant|intended|supposed to (?:be|go)) (?:for|to) {_ANOTHER}\b"
-    rf"|\b{_SAID} (?:was|is) (?:from |by )?(?:my|our) [\w-]+(?: (?:typing|writing|texting)|,? (?:\w+ )?{_AT_KEYS})"
-    r"|\b(?:my|our) [\w-]+ (?:was typing|typed (?:that|this|it)|(?:wrote|sent) that(?: message)?)\b)"
-    r"|[.!?]\s{1,3}(?P<joke>(?:kidding|joking|april fools?['’]?s?(?: day)?)(?=\s*(?:[.,!–-]|$)))"
-    # "Never mind, I'm staying" goes on with how things are.
-    r"|(?P<goes_on>\b(?:never ?mind|false alarm|on second thoughts?|actually,? no)\b[\s,.!–-]*"
-    r"(?:(?:i|we) (?:did(?:n['’]t| not)|won['’]t|will not|am not|are not)|(?:i['’]m|we['’]re|i am|we are) (?:not|staying|keeping|sticking|still)\b"
-    r"|it['’]s not))",
-    re.I,
-)
-"""Takes back what the speaker said before: in the same message, or else in the one before it."""
 # "Just kidding about the film" takes back nothing about the speaker.
 _GOES_ON: Final = re.compile(r"\s+(?:about|on|regarding|with|for|of|in|at)\b", re.I)
 _ABOUT_SELF: Final = re.compile(r"\b(?:i|i['’]\w+|we|we['’]\w+|my|our|it|it['’]s|there)\b", re.I)
@@ -323,21 +345,23 @@ def _take_back(claims: list[Claim], utterance: Utterance | None) -> Iterator[Cla
         yield from claims
         return
     text = blank_foreign(utterance.text)
-    found = TAKEN_BACK.search(text)
-    if found is not None and _is_asked(text, found.start()):
-        found = None  # "That was a joke, right?"
-    if found is None:
+    asked = [each for each in TAKEN_BACK.finditer(text) if not _is_asked(text, each.start())]  # "A joke, right?"
+    found = next(filter(_is_about_speaker, asked), next(iter(asked), None))
+    start, end = (utterance.span[0] + place for place in (found.span() if found else (0, 0)))
+    if found is None or (not _is_about_speaker(found) and not any(claim.span[0] >= end for claim in claims)):
         yield from claims
-        if utterance.points_back and all(claim.operation in ("state", "event") for claim in claims):
+        if utterance.points_back and not any(_says_more(claim, utterance) for claim in claims):
             yield replace(_retraction(utterance, (0, len(text))), operation=utterance.points_back)
-        return
-    start, end = utterance.span[0] + found.start(), utterance.span[0] + found.end()
-    if not _is_about_speaker(found) and not any(claim.span[0] >= end for claim in claims):
-        yield from claims
         return
     yield from (claim for claim in claims if claim.span[1] > start)
     if not has_content(utterance.text[: found.start()], ()) or not any(claim.span[1] <= start for claim in claims):
         yield _retraction(utterance, found.span())
+
+
+def _says_more(claim: Claim, utterance: Utterance) -> bool:
+    """Return whether a claim is a change of its own: "the move got called off" is none beside the words it takes back."""
+    takes_back = utterance.points_back != "remark" and not claim.holds
+    return claim.operation not in ("state", "event") and not takes_back
 
 
 def _is_about_speaker(found: re.Match[str]) -> bool:
@@ -366,5 +390,6 @@ def _retraction(utterance: Utterance, span: Span) -> Claim:
         holds=False,
         trust=utterance.role,
         operation="retract",
+        skips=utterance.skips,
         replaces=still and (still["named"] or f"the {still['kept'].strip()}"),
     )

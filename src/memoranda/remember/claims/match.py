@@ -34,7 +34,7 @@ from memoranda.remember.claims.values import (
 )
 from memoranda.remember.reading.clauses import Clause
 from memoranda.remember.reading.lexicon import ANYBODY, NOW, POSSESSIVES, USER
-from memoranda.storage.claims import ANY_ATTRIBUTE, Claim, Operation, fold, value_shape
+from memoranda.storage.claims import ANY_ATTRIBUTE, LONG_AGO, Claim, Operation, fold, value_shape
 from memoranda.text.places import is_place, is_region
 from memoranda.text.sentences import Span
 
@@ -64,6 +64,30 @@ _TAKES_PART: Final = re.compile(
     r"|kindergarten|nursery|day ?care|classes|course|bootcamp|pool|spa|clinic|church|league|team)\b",
     re.I,
 )
+# Words beside a name that say what somebody joined, or moved to, is used, visited or followed, and is no employer or home.
+_USES: Final = re.compile(
+    r"\b(?:coverage|signal|reception|roaming|tariffs?|broadband|internet|wi-?fi|mobile data|provider|sim|classes|lessons|workouts?|training plan"
+    r"|dating|dates?(?! (?:of|is|was))|matches|swip\w+|profile|followers|streaming|episodes?|shows|series|movies|loyalty|discounts?|newsletter"
+    r"|forum|free trial|trial|subscri\w+|member(?:s|ship)?|premium|cheaper|deals|meetups?|instructors?|bulk|vouchers?|points|playlists?|projects?"
+    r"|squad|sprint|backlog|platform|app|server|tickets?|trains?|fares|miles|lounge|candidate|vote|voting|election|activis\w+)\b",
+    re.I,
+)
+_NO_EMPLOYER: Final = re.compile(
+    r"\b(?:party|greens|union|tinder|hinge|bumble|okcupid|grindr|mensa|reddit|discord|parkrun|weight watchers|slimming world|scouts|rotary)\b",
+    re.I,
+)
+_SENTENCE_END: Final = re.compile(r"[.!?](?=\s)|\n")
+_STREET: Final = re.compile(
+    r"(?-i:[A-Z]).*\b(?:street|st\.?|road|rd\.?|lane|avenue|ave\.?|drive|close|crescent|terrace|way|court|row|mews|boulevard|square"
+    r"|place|gardens|grove|hill|walk|alley)",
+    re.I,
+)
+_PASSING: Final = re.compile(
+    r"\bfor (?:(?:the|a|an|one|two|three|four|five|six|\d+|this|that|my|our|part of the|a couple of|a few|some) )*(?:whole |entire |gap |school )?"
+    r"(?:summer|winter|spring|autumn|term|semester|season|festival|holidays?|weekends?|nights?|days?|weeks?|months?|internship|placement"
+    r"|exchange|sabbatical|secondment)\b(?! ago)|\b(?:and|then)(?: straight| right)? back\b(?! in)",
+    re.I,
+)
 _WORKS: Final = re.compile(r"\b(?:work\w*|job|position|role|internship|hired|promoted|as an?)\b", re.I)
 _MOVED: Final = re.compile(r"\b(?:moved|relocated|shifted|transferred)\b", re.I)
 _BASE_VERB: Final = re.compile(
@@ -85,6 +109,7 @@ _FOR_TODAY: Final = re.compile(
     r"(?<!as of )(?<!since )(?<!starting )(?<!from )(?<!effective )\b(?:today|tomorrow|this (?:morning|afternoon|evening))\b",
     re.I,
 )
+_AT_AN_END: Final = re.compile(r"(?:all |nearly |almost )?(?:over|done|finished|through|up|gone|past)(?: with)?", re.I)
 _YEAR: Final = re.compile(r"\d{4}")
 _HERE: Final = "here"
 _IN_PLACE: Final = re.compile(r"\b(?:from|in|to)\s+(?P<place>[A-Z][\w-]+(?:\s[A-Z][\w-]+)?)")
@@ -133,6 +158,17 @@ class _Found:
         return "value2" if self.match.groupdict().get("value2") else "value"
 
     @property
+    def is_passing(self) -> bool:
+        """Whether what was joined or moved to may be no employer and no home, or only for a while."""
+        said, value = _SENTENCE_END.split(self.utterance.text[self.clause.start :])[0], self.part(self.group) or ""
+        if self.pattern.attribute == "employer" and re.search(r"\bjoin", self.before_value, re.I):
+            return _WORKS.search(said) is None and bool(_USES.search(said) or _NO_EMPLOYER.search(value))
+        if self.pattern.attribute != "city" or not _MOVED.search(self.before_value):
+            return False
+        uses = _USES.search(said) and not is_known_home("", said, None)
+        return bool(uses or _STREET.fullmatch(value.rstrip(" .")) or _PASSING.search(said))
+
+    @property
     def about_thing(self) -> bool:
         return "{what}" in self.pattern.attribute or self.pattern.attribute == PREVIOUS
 
@@ -168,6 +204,8 @@ class _Found:
         """From when it will hold, where it begins with that: "From 2 June I'm …"."""
         said_at, start = self.utterance.said_at, self.clause.start + self.utterance.span[0]
         for event in self.near if self.clause.lead else ():
+            if event.kind != "at" or self.clause.tense == "past":
+                continue
             begins = event.start
             if begins < said_at - _RECENT and not _YEAR.search(event.text):
                 begins = begins.replace(
@@ -235,8 +273,11 @@ class _Found:
             return None  # "I quit smoking two months ago" names no value
         if fold(self.part(self.group) or "") == _HERE:
             return _HERE
-        keep_dates = self.about_thing and self.pattern.single
-        return trim_value(self.clause.text, self.match.span(self.group), dates, keep_dates=keep_dates)
+        span, keep_dates = self.match.span(self.group), self.about_thing and self.pattern.single
+        amount = trim_value(self.clause.text, span, dates)
+        if amount is not None and read_value(amount).kind in ("number", "money"):
+            return amount  # "760 euros on 1 March": the day is no part of it
+        return trim_value(self.clause.text, span, dates, keep_dates=keep_dates)
 
     @property
     def place_before(self) -> str | None:
@@ -278,12 +319,15 @@ def _claims_of(found: _Found) -> Iterator[Claim]:
         return  # "I quit smoking tomorrow"
     if pattern.attribute == "name" and "who" in found.match.groupdict() and not may_be_first_name(value or ""):
         return
+    if pattern.past and found.clause.tense != "past":
+        return
     if found.is_vague or found.is_anothers or not found.agrees or (pattern.is_label and utterance.message is not None):
         return  # "Answer: gravity" in a conversation is no note about anybody
     reading = Reading(value or "", "text") if found.is_habit else read_value(value or "")
     if pattern.attribute == "allergic to" and reading.kind == "day":
         return  # a joke
-    attribute, single = attribute_for(pattern, found.part("what"), reading, found.part(found.group) or "")
+    past, in_full = found.clause.tense == "past", found.part(found.group) or ""
+    attribute, single = attribute_for(pattern, found.part("what"), reading, in_full, past=past)
     old = found.part("old", "old2")
     if attribute is None or (attribute == "city" and not found.names_home(reading.value)):
         return
@@ -316,6 +360,7 @@ def _claims_of(found: _Found) -> Iterator[Claim]:
         trust=utterance.role,
         operation=operation,
         replaces=None if old is None else trim_value(old, (0, len(old)), ()),
+        doubted=found.is_passing,
     )
     said = found.place_before if value == _HERE else reading.value
     yield from (replace(claim, value=item) for item in _items(attribute, said or ""))
@@ -342,6 +387,8 @@ def _operation(found: _Found, reading: Reading, valid_from: datetime) -> Operati
         return "state"  # another friend may be meant
     if pattern.attribute == "employer" and _TAKES_PART.search(reading.value) and not _WORKS.search(clause.text):
         return "state"  # "I started at Gold's Gym"
+    if found.about_thing and _AT_AN_END.fullmatch(reading.value):
+        return "state"  # "my shift is now over" says nothing of which one it is
     if found.about_thing and may_be_several(found.part("what") or ""):
         return "state"  # a new client need not be the only one
     if found.about_thing and reading.kind in ("name", "text") and not found.part("old") and _MOVED.search(clause.text):
@@ -418,7 +465,7 @@ def _validity(said_at: datetime, clause: Clause, events: Sequence[Mention]) -> t
     if event is None:
         return said_at, said_at if past else None
     if event.kind == "until":
-        return said_at, event.end
+        return (said_at if event.end > said_at else LONG_AGO), event.end
     if past:
         return min(event.start, said_at), min(event.end, said_at)
     return min(event.start, said_at), None

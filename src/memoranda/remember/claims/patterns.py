@@ -61,7 +61,7 @@ PARTS: Final = {
         r"|volunteering at|banking with|commuting (?:by|on|with)|subscribing to|going to|training at|listening to)"
     ),
     "weekday": r"(?-i:(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day\b)",
-    "no_more": r"(?:no longer|don't|doesn't|do not|does not)",
+    "no_more": r"(?:no longer|do not|does not)",
     "stopped": r"(?:(?:have |has |'ve )?(?:stopped|quit|gave up|given up|ceased|am done|'m done|is done))",
     "status": r"(?P<value>married|single|engaged|divorced|widowed|separated)",
     "diet": (
@@ -83,7 +83,7 @@ PARTS: Final = {
     # What can be dropped, closed or lost only for good, unlike a phone or a laptop.
     "contract": r"(?:subscription|membership|account|course|class|major|plan|contract|policy|business|company|practice|job|lease|licen[cs]e)",
     "like": r"(?:love|like|enjoy|adore|prefer|am into|'m into|am a (?:big |huge )?fan of|'m a (?:big |huge )?fan of)s?",
-    "dislike": r"(?:hate|dislike|loathe|can't stand|cannot stand|detest|despise)s?",
+    "dislike": r"(?:hate|dislike|loathe|cannot stand|detest|despise)s?",
     "liked": (
         r"(?P<value>(?!(?:your|his|her|their|how|when|what|that|this|these|those|where|it|them|to see|the way|the idea"
         r"|the thought|the fact|being able|seeing|hearing|you|him|me|us)\b)[^.!?;\n]+)"
@@ -106,6 +106,8 @@ class ClaimPattern:
     """Whether a subject has one value at a time."""
     holds: bool = True
     operation: Operation = "state"
+    past: bool = False
+    """Whether it tells what was, and no longer is."""
 
     @property
     def is_label(self) -> bool:
@@ -133,13 +135,18 @@ def _many(attribute: str, template: str, operation: Operation = "state", *, hold
     return ClaimPattern(attribute, template, holds=holds, operation=operation)
 
 
+def _was(template: str) -> ClaimPattern:
+    """Return what tells what was: it ends nothing, and is a fact of its own time."""
+    return ClaimPattern("{what}", template, single=True, past=True)
+
+
 _PEOPLE = (
     _one("name", r"(?P<whose>~user's|~kin's|my) (?:full |legal )?name(?: is|'s) (?:now )?~name"),
     # What somebody wants to be called leaves their name as it is; "call me Friday" is no name.
     _one("preferred name", r"(?:(?:please|just|kindly|simply|(?:you|everyone|everybody) (?:can|may|could|should)|feel free to) )*call (?P<who>me) (?!~weekday)~name~stop"),
     _one("preferred name", r"~who~adv(?:go|goes|going) by (?:the name (?:of )?)?~name~stop"),
     _one("preferred name", r"~who(?:~adv(?:prefers?|wants?|likes?|wishes|asked|asks)|'d (?:rather|prefer|like)) (?:to )?be (?:called|addressed as) ~name~stop"),
-    _one("preferred name", r"(?:please )?(?:(?:don't|do not) call|stop calling) (?P<who>me) (?!~weekday)~name(?: any ?more)?~end", "end", holds=False),
+    _one("preferred name", r"(?:please )?(?:do not call|stop calling) (?P<who>me) (?!~weekday)~name(?: any ?more)?~end", "end", holds=False),
     _one("preferred name", r"~who~adv(?:~no_more (?:go|goes)|stopped going) by ~name(?: any ?more)?~end", "end", holds=False),
     _one("name", r"~who(?:(?:legally|officially|recently) )*changed (?:my|his|her|their) (?:last |first |sur)?name (?:from ~old )?to ~name", "update"),
     _many("nickname", r"(?:everyone|everybody|people|they|friends|(?:(?:most|all|some) (?:of )?)?(?:my|our) \w+|(?:most|some) people)(?: else)?(?: (?:just|usually|always|still|mostly|all))? (?:calls? (?P<who>me)|says?) ~name~stop"),
@@ -148,7 +155,7 @@ _PEOPLE = (
     _many("handle", r"(?:(?:you can|please|just) )*(?:reach|find|message|tag|ping|follow|contact|email|dm) (?P<who>me) (?:at|on|under|as|via) (?P<value>@[\w.-]*\w|[\w.+-]+@[\w-]+\.[\w.-]*\w)"),
     _one("name", r"(?P<who>i)(?: am|'m) (?P<value>(?-i:[A-Z][a-z\u00c0-\u024f'’-]+(?: [A-Z][a-z\u00c0-\u024f'’-]+)?))(?=[\s.!]*$|, (?-i:[a-z\d])| and (?:i|we|my)\b)"),
     _one("height", r"~who~adv(?P<value>\d[\d.,]* ?(?:cm|m|feet|ft|inches)(?: \d+)?) tall\b"),
-    _one("weight", r"~who~advweighs? (?P<value>\d[\d.,]* ?(?:kg|kilos?|pounds|lbs?|stone))\b"),
+    _one("weight", r"~who~adv(?:weighs?|weighed) (?P<value>\d[\d.,]* ?(?:kg|kilos?|pounds|lbs?|stone))\b"),
     _one("age", r"~who~adv(?P<value>\d{1,3}) years? old\b"),
     _one("age", r"(?P<who>i|we|~user|~kin)(?:(?='(?:m|s) )| )~adv(?:am|is|'m|'s|now) (?P<value>\d{1,3})(?: now)?(?=[\s.!;,]*$|,| and )"),
     _one("age", r"~who~advturned (?P<value>\d{1,3})\b(?!°| (?:degrees?|pages?|percent|times?|rounds?)\b)", "update"),
@@ -195,7 +202,7 @@ _WORK = (
     _one("employer", r"~who(?:was |~adv)(?:got )?(?:fired|laid off|let go)(?! (?:up|of|early|home|first)\b)(?: (?:from|by|at) ~name)?", "end", holds=False),
     _one("occupation", r"~who~adv(?:works?|working|employed) (?:\w+ ){0,2}as (?:an? |the )?~short~stop"),
     _one("occupation", r"~who~adv(?:'m|'re|'s|am|is|are|been|now) (?:a|an|the|our) (?P<value>(?:[\w-]+ ){0,2}~role)\b"),
-    _one("occupation", r"~who~adv(?:(?-i:[A-Z][a-z]+), )?(?!no |not )(?P<value>(?:[\w-]+ ){0,2}~role)(?= (?:at|for|with) (?-i:[A-Z]))"),
+    _one("occupation", r"~who~adv(?:(?-i:[A-Z][a-z]+), )?(?!no |not |was |were )(?P<value>(?:[\w-]+ ){0,2}~role)(?= (?:at|for|with) (?-i:[A-Z]))"),
     _one("employer", r"~who~adv(?:'m|'s|am|is|been|now)? ?(?:(?-i:[A-Z][a-z]+), )?(?!no |not |never |n't)(?:(?:an?|the|their|our) )?(?:(?!no |not )[\w-]+ ){0,2}~role (?:at|for|with) ~name~stop"),
     _one("occupation", r"~who~adv(?:got |been |was )?(?:promoted to|became|become) (?:a |an |the )?(?P<value>(?:[\w-]+ ){0,3}~role)\b", "update"),
     _many("studies", r"~who~adv(?:studying|studies|study|majoring in) ~value"),
@@ -241,7 +248,7 @@ _HABITS = (
     _many(ANY_ATTRIBUTE, r"~who~adv(?:switched|changed|converted|upgraded) (?:over )?to (?!from\b)~short~stop", "update"),
     _many(ANY_ATTRIBUTE, r"~who~adv(?:replaced|swapped|traded(?: in)?|exchanged) ~old (?:with|for|by) ~short~end", "update"),
     _many("owns", r"~who~adv(?:owns?|bought|purchased|adopted|got|have|has) (?P<value>(?:an?|two|three|four|five|\d+|some|my (?:first|own)|no) (?:[\w-]+ ){0,4}[\w-]+)~stop"),
-    _many("owns", r"~who~adv(?:no longer (?:have|has|own|owns)|(?:don't|doesn't) (?:have|own)) (?P<value>(?:an?|the|my|our|any) (?:[\w-]+ ){0,3}?[\w-]+)(?: any ?more)?~end", "end", holds=False),
+    _many("owns", r"~who~adv(?:no longer (?:have|has|own|owns)|(?:do|does) not (?:have|own)) (?P<value>(?:an?|the|my|our|any) (?:[\w-]+ ){0,3}?[\w-]+)(?: any ?more)?~end", "end", holds=False),
     _many("subscription", r"~who~advsubscribed to ~value"),
     _many("subscription", r"~who~advunsubscribed from ~value", "end", holds=False),
     _many("{what}", r"~who~adv~use ~value"),
@@ -260,9 +267,12 @@ _THINGS = (
     _one("{what}", r"~who~adv(?:changed|switched|moved|migrated|ported|converted|transferred|renamed|updated|rescheduled|postponed|raised|lowered|cut|upgraded|bumped|increased|reduced|set|pushed|extended|shifted|reset|corrected) (?:(?P<whose>my|our|the|his|her|their) )~noun (?:from ~old )?(?:back |up |down |over |out )?to ~value", "update"),
     _one("{what}", r"~who~adv(?:changed|updated|switched|got|have|has) (?:an? |my |our |the )?(?:new )?~noun: (?:now )?(?:at |with )?~value", "update"),
     _one("{what}", r"~who~adv(?:got|have|has|using|use|uses) (?:a|an|my|our) (?:new) ~noun(?:, |: | called | named |, it's )~value", "update"),
-    _one("{what}", r"~whose ~noun (?:is|are|'s) (?:no longer|not|isn't|aren't) ~value", "end", holds=False),
+    _one("{what}", r"~whose ~noun (?:is|are|'s) (?:no longer|not) ~value", "end", holds=False),
     _one("{what}", r"(?:~whose )?~noun (?:(?:is|are|'s|has|have|was|were)(?: been)? )?(?:now )?(?P<value>cancell?ed|over|called off|discontinued|gone|closed down|shut down|deprecated|decommissioned|dead|retired)~end", "update"),
     _one("{what}", r"(?:~whose )?~noun (?:is|are|'s|has to be|equals|runs on|runs|uses|costs|starts at|starts on|weighs|lives in|works at|works for|takes place on|takes place in|belongs to|goes to|reports to|sits in|points to) ~value"),
+    _one("{what}", r"(?:~whose )?~noun (?:has been|have been|'s been) ~value"),
+    _was(r"(?:~whose )?~noun ~adv(?:was|were|used to be) (?:called )?~value"),
+    _was(r"(?P<value>(?-i:[A-Z][\w.'’-]*(?: [A-Z][\w.'’-]*){0,3})) (?:was|used to be) (?P<whose>my|our|~user's) (?P<what>(?!favou?rite)[\w-]+(?: [\w-]+)?)(?:~stop|(?= (?:at|until|when|before|for)\b))"),
     _one("{what}", r"(?P<whose>)~noun: (?:now )?~value"),
 )  # fmt: skip
 ABOUT_PEOPLE: Final = frozenset(each.attribute for each in (*_PEOPLE, *_HOME, *_WORK, *_HEALTH)) - {"studies"}

@@ -1,17 +1,31 @@
-"""What a message makes of the change that its speaker told in the one before it. Pure.
+"""What a message makes of the change that its speaker told before. Pure.
 
-"jk", "…in The Sims" and "That was my sister" may take it back. "Too expensive." hardly does, but who knows: what says
-nothing of its own may mean anything.
+Only words that withdraw it, make a text of it or give it to somebody else take it back: "jk", "scrap the Cardiff thing",
+"in French please", "it was my sister". "Wish me luck" may mean anything: the change is what was said last then, and hides
+nothing. What says something of its own leaves it as it is.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 from memoranda.remember.base import PointsBack
-from memoranda.remember.claims.reports import is_small_talk
-from memoranda.remember.reading.lexicon import AUXILIARY, DETERMINER, HAPPENED
+from memoranda.remember.claims.reports import is_small_talk, is_undone
+from memoranda.remember.claims.withdrawals import (
+    LEAD,
+    TAKEN_BACK,
+    did_instead,
+    in_full,
+    is_somebody_elses,
+    named_taken_back,
+    withdraws,
+)
+from memoranda.remember.claims.wordings import is_about_words
+from memoranda.remember.importance.pleasantries import is_pleasantry
+from memoranda.remember.reading.contractions import expand
+from memoranda.remember.reading.lexicon import AUXILIARY, DETERMINER, HAPPENED, SOMEBODY
 from memoranda.remember.reading.statements import (
     ABOUT_TEXTS,
     ABOUT_WORDS,
@@ -23,21 +37,13 @@ from memoranda.remember.reading.statements import (
 )
 from memoranda.text.cache import text_cache
 from memoranda.text.sentences import has_content, split_sentences
+from memoranda.text.terms import query_terms
 
 _DENIES: Final = re.compile(
-    r"\b(?:jk|j/k|nvm|psych|sike|sarcas\w+|no|nope|nah|not|never|none|\w+n['’]t|gotcha|got (?:you|ya)|as if|wait|actually|really|just|only|wish|hope|hopefully|would|did|said|maybe|sorry|mean|meant|oops)\b",
+    r"\b(?:no|nope|nah|not|never|none|\w+n['’]t|as if|kind of|sort of|more or less|wait|actually|really|just|only|wish|hope|hopefully|would|did|said|maybe|sorry|mean|meant)\b",
     re.I,
 )
-"""Words that may take from what was said, where nothing else in a sentence says something."""
-# Says where or how long something was so, that it came back or goes on, or what the words are for or from.
-_TAKES: Final = re.compile(
-    r"^\W*(?:in|on|for|until|till|at|as|according|only|with|by|starting|because|if|when|while|before|after|almost|nearly|except)\b"
-    r"|\b(?:still|back|again|though|above|after all|ke(?:ep|eps|eping|pt)|stay\w*|return\w*|undo\w*|last(?:s|ed)|f[ae]ll(?:s|en|ing)?|collaps\w+|cancel\w*"
-    r"|withdr\w+|revers\w+|refus\w+|reject\w+|temporar\w+|brief\w*|until|till|perhaps|someday|tomorrow|hop(?:e|ing)|plan\w*|false|wrong|nonsense)\b"
-    r"|\b(?:this|that)(?:['’]s| is| was| were|(?=\W*$))|\b(?:it|they)(?:['’](?:s|re)| is| was| are| were) (?:for|from|by|in|about|another|the other|my|his|her|their)\b",
-    re.I,
-)
-_TO_YOU: Final = re.compile(r"\W*you\b", re.I)
+"""Words that hardly are small talk, where nothing else in a sentence says something."""
 # A verb without what belongs to it: "Or so I did", "the neighbour wishes", "they say", but not "I heard what he said".
 _CUT_SHORT: Final = re.compile(
     rf"\b(?:{AUXILIARY}|to)\b[^\w\s]*(?:$|,)"
@@ -51,53 +57,165 @@ _ORDERS: Final = re.compile(
     re.I,
 )
 # A statement of the speaker, or of an agent about its user, that does not go on with a story ("And then I woke up").
-_OWN: Final = re.compile(
+OWN: Final = re.compile(
     r"(?:(?:and|also|but|so|well|oh|plus|btw|by the way|anyway|now|today|yesterday|tonight|(?:this|last|next|on|in) \w+)\b[\s,]{0,9}){0,4}"
     r"(?:i|we|my|our|(?:the )?user)\b",
+    re.I,
+)
+# "I didn't move", "I never left", "no I didn't", but not "I haven't unpacked".
+_NEGATED: Final = re.compile(
+    rf"{LEAD}(?:i|we) (?:(?:did|have|had|was|were|do|am|are)\s+not|never)\b(?P<verb>(?: \w+){{0,2}})", re.I
+)
+_ELLIPTIC: Final = re.compile(r"(?: (?:really|actually|yet|though|at all|lol|either|true|so|do (?:that|it|so)))*", re.I)
+_OF_CHANGE: Final = re.compile(
+    r"\b(?:left|moved?|moving|quit|sold|changed?|switched?|started?|stopped|joined|bought|happen(?:ed)?|going|gone|went|get|got)\b",
+    re.I,
+)
+_STAYED: Final = re.compile(
+    r"\b(?:stay(?:ed|ing)?|remain(?:ed)?|still (?:here|there|live|living|work|working))\b", re.I
+)
+_NAME: Final = re.compile(r"(?<!^)\b(?!I\b)[A-Z]\w+")
+_ADMITS: Final = re.compile(
+    rf"{LEAD}(?:i|we) (?:(?:was|am|were|got|must have been) (?:just |only )?(?:wrong|mistaken|confused|hacked)\b(?! (?:about|by|at|with|for|when)\b)"
+    r"|(?:have |just )?changed my mind\b|(?:have )?(?:mixed|got) (?:that|it|this) (?:up|mixed)|misspoke"
+    r"|(?:(?:have|want|need|had) to |must |should )?correct (?:myself|that|this)\b"
+    rf"|(?:was|am|were) (?:talking about|speaking of|thinking of|describing) (?:(?:my|our|his|her) \w+|{SOMEBODY}|(?-i:[A-Z])\w+)\W*$)"
+    rf"|{LEAD}(?:my|our|the|this) (?:account|phone|laptop|computer|chat|profile) (?:was|got|has been|had been|is) (?:hacked|compromised|taken over|stolen)\b",
+    re.I,
+)
+"""What somebody says of their own words."""
+# What may be said of one's own words or of anything else: "I was confused by the signs", "I haven't slept".
+_MAY_ADMIT: Final = re.compile(
+    r"\b(?:lied|(?:was|am|were|got) (?:wrong|mistaken|confused|hacked)|mixed|talking about|speaking of|correct (?:myself|that)|changed my mind)\b"
+    r"|^(?!.*(?:\b(?:my|our|the|an?|some|any|enough|much|many|\d+|two|three)\s+\w|\b(?:like|love|mind|know|think|eat|drink|smoke)\b))"
+    r".*\b(?:(?:did|have|has|had|was|were) not|never)\b",
+    re.I,
+)
+# "No, the first one was right": what was said before the change.
+_WAS_RIGHT: Final = re.compile(
+    r"\b(?:first|old|previous|original|earlier) (?:one|time|value|number|version|date|answer)\b(?: \w+){0,2}? (?:right|correct|true|stands|holds)\b"
+    r"|\b(?:right|correct) the first time\b",
     re.I,
 )
 _WITHDRAWS: Final = re.compile(
     r"\W*(?:(?:and|but|so|oh|ah|well|haha|lol|yeah|ok|okay)\b\W*)*(?:no|nope|nah|wait|actually|sorry|oops|never ?mind(?! the| about)|false alarm|i meant?|on second thoughts?|but|except)\b",
     re.I,
 )
-
-# "…, but it didn't last", "… and came back": a change that is over when it is told.
-_UNDONE: Final = re.compile(
-    r"\b(?:came|come|went|moved|switched|changed|flew|was|were|am|are|['’]m|['’]re|g[ai]ve \w+|took \w+|brought \w+) (?:right |straight |soon |already )?back\b(?! from\b)"
-    r"|\b(?:returned|reversed|undid|undone|collapsed|called off|f[ae]ll(?:en)? through)\b"
-    r"|(?:n['’]t|\bnot|\bnever) (?:really |quite |actually )?(?:last|work out|happen(?:ed)?|stick|hold|go through|went through|come to|came to)\b",
+_TAG: Final = re.compile(r"^\W*/(?:s|j|jk|sarcasm|joke|hj)\W*$", re.I)
+# "The move got cancelled", "it's off": what the change told of did not come about.
+_CALLED_OFF: Final = re.compile(
+    r"^\W*(?:(?:but|and|well|ok|update|sadly|unfortunately|actually)\W+)*(?P<what>it|that|(?:the|this|that|my|our) (?:whole )?\w+)(?: is| was| got| has been|['’]s)(?: now| just)? "
+    r"(?:cancell?ed|called off|off|withdrawn|annulled|revoked|reversed|scrapped|undone|dead)(?: (?:again|after all|now|anyway|in the end))?\W*$",
     re.I,
+)
+# "I'm still at Lego", "the Golf is still here", "keeping my name": it says what holds, and the write finds whether it is what changed.
+_STILL: Final = re.compile(
+    r"\b(?:still|stay|staying|keep|keeping|stick|sticking)\b(?: (?:in|at|with|to|on|here|there|have|has|got|live|living|work|working|own|drive|use))*"
+    r" (?:(?-i:[A-Z])|(?:the|my|our)\b)|^\W*(?:the|my|our) (?:[\w'’-]+ ){1,3}?(?:is|are) still\b",
+    re.I,
+)
+_CHATTER: Final = re.compile(
+    r"\W*(?:x+d+|brb|gtg|g2g|afk|one sec|cheers(?: \w+)?|phew|(?:he|hi|ho){2,}|sup|np|kk+)\W*", re.I
 )
 
 
-def is_undone(rest: str) -> bool:
-    """Return whether what a message says after a change tells that it is over: "… but it didn't last"."""
-    return _UNDONE.search(rest[:LONGEST]) is not None
+@text_cache(256)
+def says_nothing(text: str) -> bool:
+    """Return whether a whole message is small talk, which stands between words and what takes them back for nothing."""
+    if len(text) > LONGEST:
+        return False
+    return is_small_talk(text) or is_pleasantry(text) or _CHATTER.fullmatch(text) is not None
 
 
-@text_cache(64)
-def points_back(text: str, *, answers: bool = False) -> PointsBack | None:
-    """Return how a message may bear on what its speaker said just before, where it says nothing of its own.
+@text_cache(256)
+def points_back(text: str, before: str = "", *, answers: bool = False, speaker: str = "") -> PointsBack | None:
+    """Return how a message may bear on the change that its speaker told just before.
 
-    "jk", "…in The Sims", "That was my sister", "Is this correct?" have no subject of their own, or speak of words. What
-    `answers` a question need not have one.
+    What `answers` a question need not have a subject. `speaker` is whose name under a message is no one else's.
     """
     if len(text) > LONGEST:
         return None
-    left = [each for each in split_sentences(text) if not _is_new(each, answers=answers)]
-    if not left:
-        return None
-    return "doubt" if any(map(_may_take_back, left)) else "remark"
+    text = in_full(expand(text).text)
+    sentences = split_sentences(text)
+    if any(withdraws(each) or _TAG.match(each) or is_named(each, before) for each in sentences):
+        return "retract"
+    if any(_reframes(each, before, speaker) for each in sentences):
+        return "doubt"
+    if TAKEN_BACK.search(text) is not None or any(not _is_new(each, answers=answers) for each in sentences):
+        return "remark"
+    return None
 
 
-def _may_take_back(sentence: str) -> bool:
-    """Return whether a sentence that says nothing of its own shows that the words before it may not count."""
-    if ABOUT_TEXTS.search(sentence) or _WITHDRAWS.match(sentence):
+def is_named(sentence: str, before: str) -> bool:
+    """Return whether a sentence takes back what it names, and words before it name the same: "the Cardiff thing"."""
+    named = named_taken_back(sentence)
+    return bool(named) and named.issubset(query_terms(before[:LONGEST]))
+
+
+def names_what_it_takes_back(text: str) -> bool:
+    return any(map(named_taken_back, split_sentences(in_full(expand(text[:LONGEST]).text))))
+
+
+def find_meant(text: str, own: Sequence[str]) -> int | None:
+    """Return which of the speaker's earlier messages (the newest first) words are about that take something back.
+
+    These are the last ones that said something; or, where a change is named, those that share the name. None for none.
+    """
+    named = names_what_it_takes_back(text)
+    for position, earlier in enumerate(own):
+        if points_back(text, earlier) == "retract" if named else not says_nothing(earlier):
+            return position
+    return None
+
+
+def _reframes(sentence: str, before: str, speaker: str) -> bool:
+    """Return whether a sentence makes the change before it somebody else's, a text, or one that did not come about."""
+    if is_small_talk(sentence):
+        return False
+    if (
+        _contradicts(sentence, before)
+        or is_somebody_elses(sentence, speaker)
+        or _is_anothers_deed(sentence, before)
+        or is_about_words(sentence, before)
+    ):
         return True
-    if is_question(sentence) or _TO_YOU.match(sentence):
-        return POINTING_BACK.search(sentence) is not None  # "Did you believe that?", but not "Who would have thought?"
-    return HAPPENED.match(sentence) is not None or any(
-        pattern.search(sentence) for pattern in (_DENIES, _TAKES, _CUT_SHORT)
+    off = _CALLED_OFF.match(sentence)
+    if (_STILL.search(sentence) or _WAS_RIGHT.search(sentence)) and not is_question(sentence):
+        return True
+    if off is not None:
+        named = set(query_terms(off["what"].partition(" ")[2]))
+        return (
+            not named or not named.isdisjoint(query_terms(before)) or off["what"].casefold().endswith(("deal", "plan"))
+        )
+    return is_undone(sentence) and not is_question(sentence)
+
+
+def _is_anothers_deed(sentence: str, before: str) -> bool:
+    """Return whether a sentence says that somebody else did what the words before tell: "I mean my sister moved"."""
+    found = did_instead(sentence)
+    return bool(found) and not found.isdisjoint(query_terms(before))
+
+
+def says_what_stayed(sentence: str, before: str) -> bool:
+    """Return whether a sentence says that something is as it was, and names what the words before it do not."""
+    others = "here" in sentence or any(name not in before for name in _NAME.findall(sentence))
+    return _STAYED.search(sentence) is not None and others
+
+
+def _contradicts(sentence: str, before: str) -> bool:
+    """Return whether a statement of the speaker's own denies the one before: it denies, admits, or says what stayed."""
+    if is_question(sentence):
+        return False
+    if _STAYED.search(sentence):
+        return is_statement(sentence) and OWN.match(sentence) is not None and says_what_stayed(sentence, before)
+    denied = _NEGATED.match(sentence)
+    if denied is None:
+        return _ADMITS.match(sentence) is not None
+    rest = sentence[denied.start("verb") :].rstrip(" .!?,)")
+    return (
+        _ELLIPTIC.fullmatch(rest) is not None
+        or _OF_CHANGE.search(denied["verb"]) is not None
+        or not set(query_terms(denied["verb"])).isdisjoint(query_terms(before))
     )
 
 
@@ -113,6 +231,7 @@ def _is_new(sentence: str, *, answers: bool) -> bool:
         return is_complete_question(sentence) and ABOUT_WORDS.search(sentence) is None
     if is_statement(sentence):
         # "The sale fell through", "Then the alarm rang": what happens to anything else may happen to the change.
-        own = _OWN.match(sentence) is not None and not is_undone(sentence)
-        return own and not HAPPENED.match(sentence) and not _CUT_SHORT.search(sentence)
+        own = OWN.match(sentence) is not None and not is_undone(sentence)
+        unsure = HAPPENED.match(sentence) or _CUT_SHORT.search(sentence) or _MAY_ADMIT.search(sentence)
+        return own and not unsure
     return _ORDERS.match(sentence) is not None or (answers and _DENIES.search(sentence) is None)

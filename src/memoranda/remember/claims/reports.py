@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from memoranda.remember.reading.lexicon import CHILDREN, PARTNERS, POSSESSIVES, RELATIVES
+from memoranda.remember.reading.lexicon import CHILDREN, MONTHS, PARTNERS, POSSESSIVES, RELATIVES, WEEKDAY
 from memoranda.text.sentences import Span, blank_out, sentence_spans
 
 # What may open a report of one's own: a greeting, a conjunction, words that announce news or a correction.
@@ -34,7 +34,7 @@ _RECORDS = (
     r"(?:profile|records?|notes?|files?|memory|address|number|e-?mail|details|contacts?|data|calendar|info(?:rmation)?)"
 )
 _SMALL_TALK: Final = re.compile(
-    r"(?:(?:yay|phew|wow|woohoo|hooray|(?:ha)+h?|finally|and|but|so|oh|well|hi|hey|hello|ok|okay|yes|great|perfect|alright)\b[\s,!]*)*(?:there|all|everyone|again"
+    r"(?:(?:yay|phew|wow|woohoo|hooray|(?:ha)+h?|good (?:morning|afternoon|evening|night)|finally|and|but|so|oh|well|hi|hey|hello|ok|okay|yes|great|perfect|alright)\b[\s,!]*)*(?:there|all|everyone|again"
     # How somebody feels about it: "I'm so happy", "What a crazy week", "We love it here".
     rf"|(?:(?:i|we)(?:['’]m|['’]re| am| are| feel)|(?:it|that|this)(?:['’]s| is| was| feels)|life(?:['’]s| is)|feeling|what an?|such an?)? ?{_VERY}{_FEELING}"
     r"(?: (?:about (?:it|that|this)|day|week|month|year|news|time|to be (?:here|home|back)|so far|here|there|now))*"
@@ -42,7 +42,7 @@ _SMALL_TALK: Final = re.compile(
     r"|(?:many )?(?:thanks|thank you|thx|cheers)(?: (?:so much|a lot|again|for (?:your|the|all your|all the) (?:help|support|time)|for (?:asking|listening)|in advance))*"
     r"|(?:i )?hope (?:you(?:['’]re| are)|all is) (?:well|doing well|good|fine)|how are (?:you|things)(?: (?:today|doing))?"
     # What a memory is asked for: it keeps what the words say, and does nothing with the words.
-    r"|(?:please )?(?:remember|note|don['’]t forget) (?:this|that|it|the following)(?: (?:for me|for later|please))*"
+    r"|(?:please )?(?:remember|note|do(?:n['’]t| not) forget) (?:this|that|it|the following)(?: (?:for me|for later|please))*"
     rf"|(?:so )?(?:please |can you |could you )*(?:update|correct|change|adjust) (?:that in )?(?:my|your|our) (?:[\w-]+ )?{_RECORDS}(?: (?:accordingly|please|too))*"
     r")?[\s.!?,🎉🥳🙂😊😀❤️👍-]*",
     re.I,
@@ -77,9 +77,57 @@ _LONGEST: Final = 2_000
 _LONGEST_SENTENCE: Final = 300
 
 
+# "…, but it didn't last", "… and came back": a change that is over when it is told.
+_UNDONE: Final = re.compile(
+    r"\b(?:came|come|went|moved|switched|changed|flew|was|were|am|are|['’]m|['’]re|g[ai]ve \w+|took \w+|brought \w+) (?:right |straight |soon |already )?back\b(?! from\b)"
+    r"|\b(?:returned|reversed|undid|undone|collapsed|called off|f[ae]ll(?:en)? through)\b"
+    r"|(?:n['’]t|\bnot|\bnever) (?:really |quite |actually )?(?:last|work out|happen(?:ed)?|stick|hold|go through|went through|come to|came to)\b",
+    re.I,
+)
+
+
+def is_undone(rest: str) -> bool:
+    """Return whether what a message says after a change tells that it is over: "… but it didn't last"."""
+    return _UNDONE.search(rest[:_LONGEST_SENTENCE]) is not None
+
+
 def is_small_talk(sentence: str) -> bool:
     """Return whether a whole sentence only greets, thanks, tells a feeling, or asks a memory to keep what was said."""
     return len(sentence) <= _LONGEST_SENTENCE and _SMALL_TALK.fullmatch(sentence) is not None
+
+
+def is_opening(sentence: str) -> bool:
+    """Return whether a whole sentence only opens a report, or is small talk: "Good news!", "Thanks."."""
+    return is_small_talk(sentence) or _REPORT_OPENING.fullmatch(sentence[:_LONGEST_SENTENCE]) is not None
+
+
+_CLAUSE_END: Final = re.compile(
+    r"\s*(?:[,.!?;:()–—…]|-\s|\b(?:and|but|so|because|since|as|which|who|where|while|when|after|before|until|till|due|thanks)\b)",
+    re.I,
+)
+# Where in a place, with whom, as what, and since when: "at Bosch in Stuttgart", "in Ghent near the station".
+_AROUND: Final = re.compile(
+    r"\s*(?:(?:in|at|to|with) (?-i:[A-Z])[\w'’-]{0,30}|(?:near|by|outside|close to|next to) (?:the |my |our )?[\w'’-]{1,30}"
+    r"|(?:as|with|for) (?:an?|the|my|our) [\w-]{1,30}(?: [\w-]{1,30}){0,2}"
+    rf"|(?:on )?{WEEKDAY}s?|(?:(?:at )?(?:the )?(?:start|beginning|middle|end) of )?(?:the )?(?:\d{{1,2}}\w{{0,2}} (?:of )?)?(?:{MONTHS})(?: \d{{1,4}}\w{{0,2}})?"
+    r"|for (?:\w{1,12} )?years?|since \w{1,20}|here|there|too|alone|together|currently)\b",
+    re.I,
+)
+
+
+def is_whole(text: str, span: Span, others: Iterable[Span]) -> bool:
+    """Return whether the words right after a claim go on with it as is understood, or with another clause.
+
+    Of "I moved to the Rome office's channel", "I live in Rome in my head" and "I moved to Java from Python" they do not.
+    """
+    left, position = blank_out(text, [each for each in others if each != span]), span[1]
+    while position < len(left) and not _CLAUSE_END.match(left, position):
+        found = (pattern.match(left, position) for pattern in (_AROUND, _BESIDE))
+        end = max((match.end() for match in found if match), default=position)
+        if end == position:
+            return False
+        position = end
+    return True
 
 
 def is_plain_report(text: str, span: Span, value: str, others: Iterable[Span], *, contrasts: bool = False) -> bool:

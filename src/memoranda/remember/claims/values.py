@@ -113,7 +113,7 @@ _MEASURED: Final = frozenset(
 )
 _NEXT_CLAUSE: Final = re.compile(
     r"\s*(?:,\s*(?:and\s+i|but|so|which|who|because|since|though|although|it|that|i|we|they|he|she|you|and\s+it|and\s+we"
-    r"|as|right|too|especially|thanks|then|while|where|when|not)\b|\s(?:but|because|although|though|whereas|which|so\s+that"
+    r"|as|right|too|especially|thanks|please|(?:can|could|would|will)\s+(?:you|we|i)|then|while|where|when|not)\b|\s(?:but|because|although|though|whereas|which|so\s+that"
     r"|and\s+(?:i|it|we|my|they|he|she|that|now|am|i['’]m)|when|while|whenever|since|as\s+well|so\s+much|so|after|before|instead\s+of"
     r"|rather\s+than|starting|effective|from\s+now\s+on|due\s+to|according\s+to|as\s+(?:far|of|usual|always|ever|planned|agreed|before|per)|until\s+further\s+notice|by\s+the\s+way)\b|\s?[–—]+\s|\s-\s|:\s|[)\]]|\s\(|,\s+(?:\w+\s+){0,3}(?:is|are|was|were)\b|,\s+(?-i:[A-Z])(?!\w*days?\b)\w+\s+(?-i:[a-z])\w+|,\s+only\b).*$",
     re.I | re.S,
@@ -166,6 +166,7 @@ _DAY: Final = re.compile(
     rf"\b(?:{_DAYS})\b|\b(?:19|20)\d\d\b|\b(?:today|tomorrow|q[1-4]|next\s+(?:week|month|year))\b", re.I
 )
 _NUMBER: Final = re.compile(r"(?<![\w.])[v#]?\d[\d.,:/ -]*\d|(?<![\w.])\d\b")
+_HOUSE: Final = re.compile(r"\d{1,5}[a-z]?,?\s[A-Z][a-z]")
 _UNIT: Final = re.compile(rf"(?:\d[\d.,]*\s?|^(?:half\san?|an?|{_NUMBERS})\s)(?P<unit>{_UNITS})(?!\w)", re.I)
 _DIMENSIONS: Final = {
     unit: dimension
@@ -205,6 +206,7 @@ _ADJECTIVES: Final = re.compile(
     r"^(?:(?:new|current|updated|latest|primary|main|present|actual|correct|preferred(?= (?:language|pronoun|contact))|all[ -]time|absolute|own|next)\s+)+",
     re.I,
 )
+_FORMER: Final = re.compile(r"^(?:(?:old|former|previous|first|last|earlier|original|ex)[\s-]+(?!name))+")
 _OF: Final = re.compile(r"^(\w+) (?:of|for) (?:an?|the|my|our) (.+)$")
 """The price of a loaf is the loaf price."""
 # Nouns of which somebody may have several at once: another value says nothing about the first.
@@ -316,12 +318,11 @@ def read_value(value: str) -> Reading:
     if len(value.split()) <= 8 and _DAY.search(measure := _measure_of(value)) and _MEASURE.match(value):
         return Reading(measure, "day")
     first = folded.split(" ")[0] if folded else ""
-    numbered = (
-        not value[:1].islower() and _NUMBER.search(value) and len(value.split()) <= 5
-    )  # not "booked for the 31st"
+    # Not "booked for the 31st", and not a house in a street.
+    numbered = not value[:1].islower() and _NUMBER.search(value) and len(value.split()) <= 5 and not _HOUSE.match(value)
     if numbered or first in _WORD_NUMBERS:
         return Reading(_measure_of(value), "number")
-    return Reading(value, "name" if value[:1].isupper() else "text")
+    return Reading(value, "name" if value[:1].isupper() or _HOUSE.match(value) else "text")
 
 
 def _measure_of(value: str) -> str:
@@ -330,13 +331,23 @@ def _measure_of(value: str) -> str:
     return value[: measure.end()].rstrip(" ,") if measure else value
 
 
-def attribute_for(pattern: ClaimPattern, what: str | None, reading: Reading, said: str = "") -> tuple[str | None, bool]:
-    """Return the attribute that a value fills, and whether it has one value at a time; `said` is the value in full."""
+def attribute_for(
+    pattern: ClaimPattern, what: str | None, reading: Reading, said: str = "", *, past: bool = False
+) -> tuple[str | None, bool]:
+    """Return the attribute that a value fills, and whether it has one value at a time.
+
+    Args:
+        pattern: The kind of clause.
+        what: The noun phrase that it is about.
+        reading: The value.
+        said: The value in full.
+        past: Whether it tells what was: "my old number" is the number.
+    """
     if "{what}" not in pattern.attribute:
         return pattern.attribute, pattern.single
     if pattern.attribute == PREFERENCE_OF:
         return PREFERENCE, True
-    noun = normal_noun(what or "")
+    noun = normal_noun(what or "", past=past)
     if not noun:
         return None, False
     attribute = pattern.attribute.format(what=noun)
@@ -412,10 +423,11 @@ def is_adjective(value: str) -> bool:
     return _ADJECTIVE.fullmatch(value) is not None
 
 
-def normal_noun(what: str) -> str:
-    """Return a noun phrase as attributes are compared: lower case, without "new" and "current"."""
+def normal_noun(what: str, *, past: bool = False) -> str:
+    """Return a noun phrase as attributes are compared: lower case, without "new", "current", or "old" of what was."""
     folded = " ".join(what.casefold().replace("’", "'").split())
     folded = _DETERMINERS.sub("", folded)
+    folded = _FORMER.sub("", folded) if past else folded
     folded = _ADJECTIVES.sub("", folded).replace("favorite", "favourite").replace("color", "colour")
     folded = _OF.sub(r"\2 \1", folded)
     return _SYNONYMS.get(folded, folded)

@@ -8,7 +8,8 @@ somebody else, or something that the speaker does, can or wants beside the formu
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from itertools import accumulate
 from typing import Final
 
 from memoranda.text.sentences import EMPTY_WORDS, is_name_of, split_sentences
@@ -16,7 +17,7 @@ from memoranda.text.sentences import EMPTY_WORDS, is_name_of, split_sentences
 _WORD: Final = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 _ADDRESSED: Final = "@"
 """Stands for the name of somebody who takes part in the conversation."""
-_SO = r"(?:(?:so|really|very|truly|too|just|always|all|pretty|quite|super|absolutely|definitely|totally|still|also|even|much|such|such an?|an?|the|some|something|my dear) )*"
+_SO = r"(?:(?:so|really|very|truly|too|just|always|all|pretty|quite|super|absolutely|definitely|totally|still|also|even|much|such|an?|the|some|something|my dear) )*"
 _FINE = (
     r"(?:good|great|awesome|amazing|cool|nice|lovely|fantastic|wonderful|excellent|perfect|brilliant|terrific|super|neat|sweet|beautiful|gorgeous"
     r"|adorable|cute|incredible|impressive|inspiring|interesting|exciting|fun|funny|best|helpful|supportive|special|true|right|correct|worth it"
@@ -28,10 +29,10 @@ _REST = (
     r"|i'|we'|he'|she'|they'|\w+n't\b|(?:dont|cant|wont|didnt|doesnt|isnt|wasnt|arent|havent)\b)[\w'@]+)*"
 )
 _GLAD = r"(?:glad|happy|excited|thrilled|proud|sorry|grateful|thankful|curious|sure|inspired|motivated|lucky)"
-_FORMULAS: Final = re.compile(
-    r"(?:(?:"
+_FEEL = r"(?:i'm|im|i am|i was|i feel|we're|we are) "
+_FORMULA: Final = re.compile(
     # Interjections, greetings, agreement.
-    r"@|hi|hello|hey|heya|hiya|yo|howdy|greetings|(?:good )?(?:morning|afternoon|evening|night)|welcome|bye|goodbye|cya|farewell|laters?|cheers"
+    r"(?:@|hi|hello|hey|heya|hiya|yo|howdy|greetings|(?:good )?(?:morning|afternoon|evening|night)|welcome|bye|goodbye|cya|farewell|laters?|cheers"
     r"|wow|who?ah?|woah|o+h|a+h+|a+w+|y+ay|woohoo|hooray|h?mm+|hm+|mhm|uh|um|er|(?:ha){2,}h?|lol|lmao|rofl|omg|oh my|k+|ok|okay|okey|alright"
     r"|y+e+s+|yeah|yep|yup|yea|yah|sure|sure thing|no|nope|nah|right|exactly|indeed|absolutely|definitely|totally|certainly|of course|agreed|true"
     r"|correct|acknowledged|understood|noted|roger|got it|gotcha|got you|anytime|always|maybe|probably|honestly|actually|anyways?|and|so|well|now|then"
@@ -44,24 +45,31 @@ _FORMULAS: Final = re.compile(
     rf"|(?:i )?(?:really |truly |also |just )*(?:appreciate|hope) (?:it|that|this|you|your|everything|so){_REST}"
     rf"|(?:(?:it|that|this|you|your \w+|your \w+ \w+)(?: (?:really|all|just|always))* )?(?:means?|meant) (?:a lot|so much|everything|much)(?: to (?:me|us|hear))?"
     rf"|you(?:'re|'ve|'ll|'d|r| all)?{_REST}|yourself"
-    rf"|(?:please |always |do )*(?:keep|take|have(?! (?:to|had|been)\b)|enjoy|stay|believe|look|go|come|continue|proceed|catch|talk|chat|speak|see|hear|be|tell me|let me know|let's|let us|say|try){_REST}"
+    rf"|(?:please |always |do )*(?:keep|take|have(?! (?:to|had|been)\b)(?= )|enjoy|stay|believe|look|go|come|continue|proceed|catch|talk|chat|speak|see|hear|be|tell me|let me know|let's|let us|say|try){_REST}"
     # Praise.
     rf"|(?:it|that|this|everything|things?|these|those|life)(?:'s|'re|s| is| are| was| were| sounds?| looks?| seems?| feels?| must (?:be|feel|have been)|'ll be| will be| has been|'s been| makes)"
     rf"(?: (?:been|gonna be|going to be|to be|like))* {_SO}{_FINE}{_REST}"
     rf"|(?:what|how|sounds?|looks?|seems?|feels?|been)?(?: like)?(?: to be)? ?{_SO}{_FINE}{_REST}|(?:sounds?|looks?|seems?) like you{_REST}"
     rf"|(?:the|that|this|your) \w+(?:'s| is| are| was| were) {_SO}{_FINE}{_REST}|everyone is {_SO}{_FINE}|that's (?:the spirit|it|the way)|what an? (?:day|idea|time|way)"
     # What the speaker feels about the listener's words, and promises to the listener.
-    rf"|(?:(?:i'm|im|i am|i was|i feel|we're|we are) )?{_SO}{_GLAD}(?: too)?(?: (?:(?:for|of|about|to (?:hear|see|know|help|have|be|talk|chat|support)|that|when|if|by) )?(?:you|your|it|that|this|everything|everyone|there|here|part|all|us)\b{_REST}| to (?:help|hear|know|chat|talk))?"
+    # "I am happy" says how somebody is.
+    rf"|{_SO}{_GLAD}(?: too)?|{_FEEL}{_SO}(?:sorry|sure|{_GLAD} too)|(?:{_FEEL})?{_SO}{_GLAD}(?: too)?"
+    rf"(?: (?:(?:for|of|about|to (?:hear|see|know|help|have|be|talk|chat|support)|that|when|if|by) )?(?:you|your|it|that|this|everything|everyone|there|here|part|all|us)\b{_REST}| to (?:help|hear|know|chat|talk))"
     r"|glad (?:i|we) could help|(?:i'm |i am )?(?:good|fine|great|ok|okay|alright)(?: thanks?)?"
     rf"|(?:i |we )?(?:really |do |totally |can |also |just )*(?:see(?: (?:that|it|why|what you mean))?|know(?: right)?|agree|understand|understood|hear you|think so|guess(?: so)?|get it|get that|like (?:it|that|this)|love (?:it|that|this|how you{_REST})|mean it|bet|believe in you{_REST})"
-    rf"|(?:i (?:do|did|will|am|was|can)|we (?:do|did|will|are))(?! [\w']+ ?\w)|gotta go|glad"
+    r"|gotta go|glad"
     rf"|(?:(?:i'll|ill|i will|i'm gonna|i'm going to) (?:definitely |always |make sure to |be sure to |sure |just )*)?(?:do my best|keep (?:you|ya)|let you know|see (?:you|ya)|talk (?:to you|soon|later)|catch (?:you|ya|up)|be there for you|be here){_REST}"
     rf"|(?:i'm|i am|we're) (?:always |still |here )*(?:here|there|rooting) (?:for|to (?:help|support)|if) you{_REST}|rooting for you{_REST}"
     rf"|(?:i )?can(?:'?t|not) wait to (?:hear|see|catch|talk|chat|try|know|be){_REST}"
-    # A question about the listener, or about what they spoke of, states nothing.
-    rf"|(?:and |so |but |or )*(?:how|how's|hows|how ya|what|what's|whats|where|when|why|who|which|did|do|does|is|are|was|were|have|has|can|could|will|would|any|anything|something|everything|been){_REST}(?= \?)"
-    r")(?: |$))+\??"
+    r")"
 )
+_LAST: Final = re.compile(r"(?:i (?:do|did|will|am|was|can)|we (?:do|did|will|are))")
+"""Agreement, where nothing but a name follows it."""
+_QUESTION: Final = re.compile(
+    r"(?:and |so |but |or )*(?:how|how's|hows|how ya|what|what's|whats|where|when|why|who|which|did|do|does|is|are|was|were|have|has|can|could"
+    rf"|will|would|any|anything|something|everything|been){_REST}"
+)
+"""A question about the listener, or about what they spoke of: it states nothing."""
 _ANSWERS_WORDS = """
     yes yeah yep yup no nope nah never always both neither none sometimes once twice nothing not do don't did
     didn't am was will won't have haven't can can't same all any most often rarely everything mine ours over
@@ -93,8 +101,30 @@ def _is_formula(sentence: str, names: Collection[str]) -> bool:
     words = [_ADDRESSED if _is_name(word, names) else word for word in _words(sentence)]
     if not EMPTY_WORDS.issuperset(word.removesuffix("'s") for word in words if word != _ADDRESSED):
         return False
-    asked = " ?" if sentence.rstrip("\"'”’) ").endswith("?") else ""
-    return not words or _FORMULAS.fullmatch(" ".join(words) + asked) is not None
+    return not words or _is_all_formulas(words, asked=sentence.rstrip("\"'”’) ").endswith("?"))
+
+
+def _is_all_formulas(words: Sequence[str], *, asked: bool) -> bool:
+    """Return whether the words are one formula after another.
+
+    A sentence can be cut into formulas in 2ⁿ ways, so each end that a formula can have is looked for once.
+    """
+    text = " ".join(words)
+    starts = list(accumulate((len(word) + 1 for word in words), initial=0))
+    last = len(text) + 1
+    reached = {0}
+    for start in starts:
+        if start not in reached:
+            continue
+        if start == last or (asked and _QUESTION.fullmatch(text, start)):
+            return True
+        for after in starts:
+            if after > start and (
+                _FORMULA.fullmatch(text, start, after - 1)
+                or ((after == last or text[after] == _ADDRESSED) and _LAST.fullmatch(text, start, after - 1))
+            ):
+                reached.add(after)
+    return False
 
 
 def _is_name(word: str, names: Collection[str]) -> bool:

@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Final
 
 from memoranda.llm.base import LLM, MeteredLLM
-from memoranda.llm.failures import CallPause, describe_failure
+from memoranda.llm.structured import CallPause, describe_failure
 from memoranda.remember.base import Candidate, KnownTexts, Verdict
 from memoranda.remember.extraction import extract_each, only_candidates
 from memoranda.remember.model.facts import ModelContext, extract_facts

@@ -113,6 +113,10 @@ _SUPPOSED: Final = re.compile(
     r"(?P<condition>(?!\s+(?:i|we|you)\s+(?:remember|recall|ask|am\s+honest|wonder|must\s+know|want\s+to\s+know|didn['’]?t\s+know)\b)[^,]*,)",
     re.I,
 )
+_ASKED_AFTER: Final = re.compile(
+    r",\s+(?:(?:and|so|but)\s+)?(?:(?:can|could|would|will)\s+(?:you|we|i)|(?:what|where|which|how|who|when)(?:['’]s)?)\s",
+    re.I,
+)
 _PASSIVE: Final = re.compile(r"\b(?:is|are|am|be|been|being|get|gets)\s+(?:\w+ly\s+)?\w+", re.I)
 # Words that make the sentence somebody else's, or say the opposite: "…, says the baby", "She goes, I …", "Yeah right, …".
 _NOT_MEANT: Final = re.compile(
@@ -139,13 +143,20 @@ _BARE_VERB: Final = re.compile(
 )
 # "Sold the car yesterday" is said by who sold it. It may be a headline as well.
 _ELLIPTIC: Final = re.compile(rf"(?:(?:just|finally|recently|also|already|officially)\s+)*(?:{_DID})\b", re.I)
-_TIME = rf"(?:night|week|weekend|month|year|spring|summer|autumn|fall|winter|morning|afternoon|evening|{WEEKDAY})"
-_MONTH = f"(?:{MONTHS})"
+_TIME = rf"(?:day|night|week|weekend|month|quarter|year|spring|summer|autumn|fall|winter|morning|afternoon|evening|{WEEKDAY})"
+_DAY_NUMBER = r"\d{1,2}(?:st|nd|rd|th)?"
+_DATE = (
+    rf"(?:the\s+)?(?:(?:early|mid|late)[\s-]|(?:start|beginning|middle|end)\s+of\s+)?(?:the\s+)?(?:{_DAY_NUMBER}\s+(?:of\s+)?(?:{MONTHS})"
+    rf"|(?:{MONTHS})(?:\s+{_DAY_NUMBER}\b)?|\d{{1,2}}(?:st|nd|rd|th)|(?:last|this|next)\s+{_TIME}|{WEEKDAY}|today|tomorrow|yesterday|now"
+    r"|\d{4}-\d\d-\d\d|(?:19|20)\d\d)\b(?:,?\s+(?:19|20)\d\d\b)?"
+)
 # A time before the subject: "Last week I moved". Of "On Monday I work at the pool" it is a part of what is said.
 _TIME_FIRST: Final = re.compile(
-    rf"(?:(?P<lasting>(?:since|as\s+of|from|starting)\s+(?:today|yesterday|now|(?:last|this)\s+{_TIME})|since\s+{_MONTH}|these\s+days|nowadays|currently|right\s+now|at\s+the\s+moment)"
-    rf"|today|yesterday|recently|(?:last|this)\s+{_TIME}|on\s+\w+day|(?:back\s+)?in\s+(?:{_MONTH}|(?:19|20)\d\d)"
-    rf"|(?:an?|one|two|three|four|five|six|ten|\d+|a\s+few|a\s+couple\s+of|several|some)\s+(?:day|{_TIME})s?\s+ago)[\s,]+(?=(?:i|we|my|our|he|she|they)\b|(?-i:[A-Z]))",
+    rf"(?:(?P<lasting>(?:(?:since|as\s+of|from|starting|beginning|effective|until|till|between)\s+(?:(?:in|on)\s+)?{_DATE}(?:\s+(?:to|until|till|and)\s+{_DATE})?)"
+    r"|these\s+days|nowadays|currently|right\s+now|at\s+the\s+moment)"
+    rf"|(?:(?:back\s+)?(?:in|on)\s+)?{_DATE}|recently"
+    rf"|(?:an?|one|two|three|four|five|six|ten|\d+|a\s+few|a\s+couple\s+of|several|some)\s+{_TIME}s?\s+ago)"
+    r"(?:[\s,]+(?=(?:i|we|my|our|he|she|they|the|it)\b|(?-i:[A-Z]))|(?P<alone>\W*$))",
     re.I,
 )
 # The last two numbers of a filtered part; those before are of `_NOT_STATED`.
@@ -192,6 +203,8 @@ def find_clauses(text: str) -> tuple[Clause, ...]:
     for start, end in sentence_spans(own):
         sentence = own[start:end]
         asks = sentence.rstrip(" \t\n\"'”’)").endswith("?")
+        if asks and (found := _ASKED_AFTER.search(sentence)) is not None:
+            sentence, asks = sentence[: found.start()], False  # "My doctor is Dr. Klein, could you write to her?"
         if not asks and not _is_supposed(sentence) and _NOT_MEANT.search(sentence) is None:
             clauses += _clauses_of(sentence, start)
     return tuple(clauses)
@@ -205,15 +218,9 @@ def _is_supposed(sentence: str) -> bool:
 
 def _clauses_of(sentence: str, offset: int) -> Iterator[Clause]:
     subject, past, stated, corrects = "", False, True, False
-    position, find_possible = 0, _filter().find
+    find_possible = _filter().find
     qualified, long_ago = _QUALIFIED.search(sentence) is not None, _LONG_AGO.search(sentence) is not None
-    for end in [*(found.start() for found in _SPLIT.finditer(sentence)), len(sentence)]:
-        part = sentence[position:end]
-        own = len(part) - len(part.lstrip(" \t\n,;:()—–-."))
-        start, position = position + own, end
-        part = part[own:].rstrip()
-        if not part:
-            continue
+    for start, part in _parts_of(sentence):
         lead = OPENING.match(part)
         opened = lead.end() if lead else 0
         skipped = opened + _length_of_time(part[opened:])
@@ -238,6 +245,26 @@ def _clauses_of(sentence: str, offset: int) -> Iterator[Clause]:
             last = offset + start + len(part)
             yield Clause(prefix + rest, first, len(prefix), tense, last, unsure, corrects, skipped - opened)
         corrects = False
+
+
+def _parts_of(sentence: str) -> Iterator[tuple[int, str]]:
+    """Yield the parts of a sentence that may be clauses, with where each starts; a time alone belongs to what it dates."""
+    ends = [*(found.start() for found in _SPLIT.finditer(sentence)), len(sentence)]
+    parts: list[tuple[int, str]] = []
+    position = 0
+    for n, end in enumerate(ends):
+        part = sentence[position:end]
+        start = position + len(part) - len(part.lstrip(" \t\n,;:()—–-."))
+        time = _TIME_FIRST.match(sentence, start, end)
+        position = end
+        if time is not None and time["lasting"] and time["alone"] is not None and len(ends) > 1:
+            if not parts and n + 1 < len(ends):
+                position = start  # "Effective 1 March, my landlord is …"
+                continue
+            start = parts.pop()[0]  # "… since the beginning of March"
+        if part := sentence[start:end].rstrip():
+            parts.append((start, part))
+    yield from parts
 
 
 def _length_of_time(part: str) -> int:

@@ -60,7 +60,7 @@ _OWN_LEAD: Final = re.compile(
     r"(?:(?:a |an |the |some |my |our |just |quick |small |big |good |great |bad |sad |short |important |latest |personal |final |new |exciting |life |so"
     r"|ok|okay|well|yes|no|hi|hey|hello|and|but|also|btw|fyi|ps|p\.s|please|actually|sorry|long story short|by the way|for the record|today|yesterday"
     r"|i have|we have|i['’]ve(?: got)?|we['’]ve(?: got)?|here(?:['’]s| is| are)|two|three|a few|a couple of|more|other|work|family|health|money|main|good morning"
-    r"|for your (?:records|information)|from (?:now on|me)|as of (?:now|today)|to be (?:clear|honest|fair)|in short|this is what (?:changed|happened)|what (?:changed|happened))\b[\s,!]*)*"
+    r"|for your (?:records|information)|from (?:now on|me)|as of (?:now|today)|to be (?:clear|honest|fair)|in short|this is what (?:changed|happened)|what (?:changed|happened))\b[\s,!]*+)*"
     rf"(?:{_NEWS}(?: (?:on|about|regarding|for|from|of|with|is) [^:\n]{{1,40}})?|(?:[^:\n]{{0,40}}\b)?about (?:me|myself|us)|(?:in |to )?answer(?:ing)? (?:to )?your (?:\w+ )?questions?"
     rf"|(?:as for|regarding|concerning|re) [^:\n]{{1,40}}|{_TO_MEMORY}(?: (?:this|that|these|the following))?(?: (?:about|for) me)?)?[\s,!.]*",
     re.I,

@@ -103,6 +103,11 @@ TIMES: Final = (
     rf"|semester|term|season|{WEEKDAY}|{MONTHS})"
 )
 """Names of times, in the singular."""
+FORMER: Final = re.compile(r"\b(?:my|our|user['’]s)\s+(?:old|former|previous|ex)\b|\bused\s+to\s+be\b", re.I)
+"""Speaks of what somebody no longer has."""
+RECENT: Final = re.compile(
+    rf"\b(?:today|yesterday|tonight|just now|{WEEKDAY}|(?:last|this|over the|on) {TIMES}(?<!year))\b", re.I
+)
 SAYING: Final = (
     r"sa(?:y|ys|id|ying)|t(?:ell|ells|old|elling)|ask(?:s|ed|ing)?|repl(?:y|ies|ied)|answer(?:s|ed)?|claim(?:s|ed)?|hear(?:d|ing)?|overh(?:ear|eard)"
     r"|writ(?:e|es|ing|ten)|wrote|read(?:s|ing)?|text(?:s|ed|ing)?|post(?:s|ed)?|sent|sends?"

@@ -273,8 +273,12 @@ SIGNS: Final = (
         r"\b(?:is|are) (?:the )?(?:only|best|most (?:trusted|trustworthy|reliable|secure))\b~\b(?:recommend|tell|suggest|mention)|"
         r"\b(?:never|do not|don't|avoid)\b~\b(?:mention|recommend|suggest|criticis|criticiz|name|list)\w*\b~\b(?:competitors?|alternatives?|rivals?|"
         r"risks?|side effects?|drawbacks?|negative|criticism|lawsuit|recall|other (?:brands?|products?|vendors?|providers?))|"
-        r"\b(?:affiliate|referral|promo(?:tion)?|discount|coupon) (?:link|code|id)\b|\bsponsor(?:ed)? (?:message|product|answer)",
-        "only best most never not avoid affiliate referral promo discount coupon sponsor don't",
+        r"\b(?:affiliate|referral|promo(?:tion)?|discount|coupon) (?:link|code|id)\b|\bsponsor(?:ed)? (?:message|product|answer)|"
+        # An order to name one choice: no page says so about itself, but a user may wish it.
+        rf"{START}(?:please |you (?:must|should|will) |(?:from now on|going forward|from here on|in (?:the )?future|henceforth),? ){{0,3}}"
+        r"(?:(?:only|always|exclusively)(?: ever)? (?:recommend|suggest|promote|endorse|propose)|"
+        r"(?:recommend|suggest|promote|endorse|propose) (?:only|nothing but|no one but|exclusively))\b",
+        "only best most never not avoid affiliate referral promo discount coupon sponsor don't always exclusively nothing no",
         own_wish=True,
     ),
     make_sign(

@@ -15,6 +15,7 @@ from typing import Final
 from memoranda.remember.claims.reports import is_plain_report
 from memoranda.remember.claims.values import is_adjective, is_number, length_of_value, read_value
 from memoranda.remember.reading.clauses import Clause, find_clauses
+from memoranda.remember.reading.contractions import expand
 from memoranda.remember.reading.lexicon import ANYBODY, NOW
 from memoranda.storage.claims import Claim, Operation
 from memoranda.text.cache import text_cache
@@ -24,12 +25,7 @@ _MAX_TOKENS: Final = 30
 _MAX_SEGMENT: Final = 5
 _LEAST_FRAME: Final = 2
 """How many words in front of a value two clauses must share."""
-_EXPANDED: Final = {
-    "i'm": ("i", "am"), "i've": ("i", "have"), "we're": ("we", "are"), "we've": ("we", "have"), "it's": ("it", "is"),
-    "isn't": ("is", "not"), "aren't": ("are", "not"), "don't": ("do", "not"), "doesn't": ("do", "not"),
-    "can't": ("can", "not"), "cannot": ("can", "not"), "won't": ("will", "not"), "he's": ("he", "is"),
-    "she's": ("she", "is"), "they're": ("they", "are"),
-}  # fmt: skip
+_EXPANDED: Final = {"it's": ("it", "is"), "he's": ("he", "is"), "she's": ("she", "is"), "cannot": ("can", "not")}
 _DROPPED: Final = frozenset(
     ("now", "currently", "just", "still", "also", "anymore", "actually", "finally", "again", "instead", "officially",
      "nowadays", "these", "days", "please", "really", "already", "currently", "today", "the", "a", "an", "my", "our")
@@ -280,9 +276,15 @@ def _words(clause: Clause) -> Iterator[_Word]:
     for match in _TOKEN.finditer(clause.text):
         text = match[0].casefold().replace("’", "'").strip(".,")
         start, end = clause.span(*match.span())
-        for word in _EXPANDED.get(text, (text,)):
+        for word in _in_full(text):
             if word and word not in _DROPPED:
                 yield _Word(word, start, end)
+
+
+def _in_full(text: str) -> Sequence[str]:
+    """Return a word as the words that it stands for: "isn't" as "is" and "not"."""
+    words = expand(text).text.split()
+    return [word for each in words for word in _EXPANDED.get(each, (each,))]
 
 
 def _common(one: Sequence[str], other: Sequence[str]) -> int:

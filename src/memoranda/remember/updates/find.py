@@ -20,6 +20,8 @@ from memoranda.dates.find import find_mentions
 from memoranda.embedding.vectors import Vectors
 from memoranda.index.partition import Partition
 from memoranda.index.partitions import Partitions
+from memoranda.remember.reading.clauses import find_clauses
+from memoranda.remember.reading.lexicon import FORMER
 from memoranda.remember.reading.subjects import same_people, tells_of_another
 from memoranda.remember.updates.alignment import align, can_align
 from memoranda.remember.updates.likeness import (
@@ -30,6 +32,7 @@ from memoranda.remember.updates.likeness import (
     tells_change,
     tells_event,
     tells_only_past,
+    tells_recent,
     tells_what_i_did,
 )
 from memoranda.remember.updates.links import add_claim, evidence_start, find_linked, link_by_words
@@ -42,6 +45,7 @@ from memoranda.storage.claims import (
     PRESENTED,
     TAKE_BACK,
     Claim,
+    Operation,
     as_made,
     claim_from_json,
     claims_in,
@@ -178,8 +182,9 @@ class UpdateFinder:
             offset = evidence_start(new.notes), evidence_start(older.notes)
             said_at, trust = (older.valid_from, new.valid_from), (older.trust, new.trust)
             for pair in align(older.content, new.content, _speaker_of(new), said_at, trust):
-                if new.notes.get(PRESENTED):
-                    pair = replace(pair, newer=replace(pair.newer, doubted=True))
+                if framed := new.notes.get(PRESENTED):
+                    operation: Operation = "state" if framed == "beside" else pair.newer.operation
+                    pair = replace(pair, newer=replace(pair.newer, doubted=framed == "doubt", operation=operation))
                 made, known = shift(pair.newer, offset[0]), shift(pair.older, offset[1])
                 if any(_same_evidence(claim, made) and _would_relate(older, claim) for claim in spoken):
                     continue  # a pattern reads it already
@@ -188,7 +193,7 @@ class UpdateFinder:
 
     def _find_followed(self, partition: Partition, new: NewMemory, among: IntArray) -> _Nearby:
         """Return older memories that an event may be about, with how near each is in meaning."""
-        if not len(among) or not tells_event(new.content) or tells_only_past(new.content):
+        if not len(among) or not tells_event(new.content) or _is_bygone(new):
             return _Nearby({})
         many, plain = len(among) >= _COMPARED, is_plain(new.content)
         if many and not plain and not tells_change(new.content):
@@ -302,9 +307,19 @@ class _Older:
 
 def _said_before(new: NewMemory, batch: Sequence[NewMemory], baseline: float) -> Iterator[_Older]:
     """Yield what the same speaker said before in the same call, if that is a change."""
-    for older in batch if batch and tells_change(new.content) and not tells_only_past(new.content) else ():
+    for older in batch if batch and tells_change(new.content) and not _is_bygone(new) else ():
         if (older.scope, _speaker_of(older)) == (new.scope, _speaker_of(new)) and older.valid_from <= new.valid_from:
             yield _Older(older, older.content, _nearness(older.vector, new.vector, baseline), older.valid_from)
+
+
+def _is_bygone(new: NewMemory) -> bool:
+    """Return whether a memory only tells what was: "My old number was 0170 1234", but not "My last day was Friday"."""
+    if tells_only_past(new.content):
+        return True
+    made, clauses = claims_in(new.notes), find_clauses(new.content)
+    over = all(claim.valid_to is not None and claim.valid_to <= claim.said_at for claim in made)
+    said = bool(made) or (bool(clauses) and FORMER.search(new.content) is not None)
+    return over and said and not tells_recent(new.content) and all(each.tense == "past" for each in clauses)
 
 
 def _nearness(one: FloatArray | None, other: FloatArray | None, baseline: float) -> float:

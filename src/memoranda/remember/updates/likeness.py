@@ -14,6 +14,7 @@ from memoranda.remember.reading.lexicon import (
     CHANGE,
     EVENT,
     HAPPENED,
+    RECENT,
     WISH,
 )
 from memoranda.remember.reading.statements import statements
@@ -25,7 +26,8 @@ from memoranda.text.terms import query_terms
 _BYGONE: Final = re.compile(
     r"\b(?:i|we|he|she|they|it|(?-i:[A-Z]\w+))\s+used\s+to\b|\b(?:years?|decades?|ages|long)\s+ago\b|\bback\s+(?:then|when|in\s+\d{4})\b|\bat\s+(?:the|that|one)\s+(?:time|point)\b"
     r"|\b(?:previously|formerly|originally|growing\s+up)\b|\bin\s+(?:those\s+days|the\s+past|my\s+(?:childhood|youth|twenties|teens|\w+\s+days))\b"
-    r"|\bas\s+an?\s+(?:kid|child|student|teen\w*|boy|girl|baby|toddler|young\s+\w+|intern)\b|\bwhen\s+(?:i|we)\s+(?:was|were)\b"
+    r"|\bas\s+an?\s+(?:kid|child|student|teen\w*|boy|girl|baby|toddler|young\s+\w+|intern)\b|\bwhen\s+(?:i|we)\s+(?:was|were|lived|worked)\b"
+    r"|\b(?:in|at)\s+(?:my|our)\s+(?:last|old|former|previous|first)\s+\w+\b"
     r"|\bbefore(?=\s*(?:[.!;)]|$|that\b|this\b|then\b))"
     r"|(?<!for )\bonce(?=\s*(?:[.!,;]|$|before\b|in\s+\d{4}))",
     re.I,
@@ -151,6 +153,11 @@ def tells_only_past(text: str) -> bool:
     if _BYGONE.search(statements(text)):
         return True
     return tells_what_i_did(text) and not any(_LASTING.match(verb) for verb in _first_verbs(text))
+
+
+def tells_recent(text: str) -> bool:
+    """Return whether a text names a time of the last days or weeks."""
+    return RECENT.search(text) is not None
 
 
 @text_cache(4096)

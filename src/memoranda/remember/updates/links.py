@@ -1,7 +1,7 @@
 """Links a new memory to older ones by its words, where no slot tells that both are about the same thing.
 
 A value that it takes back ("the 21st, not the 12th"), a service that somebody switched to without saying which, an
-employer that is only named, or a death: the older memories stay, and refer to the new one.
+employer that is only named, a wish that ended, or a death: the older memories stay, and refer to the new one.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from memoranda.index.partition import Partition
 from memoranda.remember.claims.corrections import find_taken_back
 from memoranda.remember.reading.clauses import find_clauses
 from memoranda.remember.reading.lexicon import CHILDREN, PARTNERS, PETS, RELATIVES
+from memoranda.remember.updates.intentions import find_ended, tells
 from memoranda.storage.changes import NewMemory
 from memoranda.storage.claim_resolution import BY_MEANING
 from memoranda.storage.claims import CLAIMS, PRESENTED, Claim, claims_in, fold
@@ -67,6 +68,8 @@ def find_linked(partition: Partition, new: NewMemory, among: IntArray) -> list[i
 
 def _search_terms(new: NewMemory) -> Iterator[Sequence[str]]:
     yield from (value.terms for value in find_taken_back(new.content, new.valid_from))
+    if (ended := find_ended(new.content)) is not None:
+        yield tuple(ended.terms)
     for change in _find_changes(new):
         yield query_terms(change["who"] if change.re in _DEATHS else f"{_SERVICE_NOUNS} {_WORK}")
 
@@ -75,6 +78,8 @@ def link_by_words(new: NewMemory, olders: Sequence[Memory], speaker: str) -> Non
     """Let a new memory follow the older ones that its words are about; `speaker` is its subject where it says "I"."""
     _correct(new, olders)
     known = [older for older in olders if older.valid_from <= new.valid_from]
+    if (ended := find_ended(new.content)) is not None and new.notes.get(PRESENTED) not in ("text", "doubt"):
+        _follow(new, (older.id for older in known if tells(older.content, ended)), 1.0)
     for change in _find_changes(new):
         if change.re in _DEATHS:
             _follow(new, (older.id for older in known if _speaks_of(older, change["who"])), 1.0)
@@ -86,7 +91,7 @@ def link_by_words(new: NewMemory, olders: Sequence[Memory], speaker: str) -> Non
 
 def _find_changes(new: NewMemory) -> Iterator[re.Match[str]]:
     """Yield the clauses of the speaker's own that tell a change without a slot."""
-    if new.notes.get(PRESENTED) or _HINT.search(new.content) is None:
+    if new.notes.get(PRESENTED) in ("text", "doubt") or _HINT.search(new.content) is None:
         return
     for clause in find_clauses(new.content):
         found = (pattern.match(clause.text) for pattern in (*_DEATHS, _SWITCHED, _WITH))

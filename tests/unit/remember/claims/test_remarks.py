@@ -8,7 +8,8 @@ from datetime import timedelta
 import pytest
 
 from memoranda import MemoryManager, Message
-from memoranda.remember.claims.remarks import is_undone, points_back
+from memoranda.remember.claims.remarks import points_back
+from memoranda.remember.claims.reports import is_undone
 from memoranda.testing.fakes import HashEmbedder
 from tests.fake_clock import FakeClock
 from tests.unit.remember.updates.test_find import SAID, ended_by, say
@@ -21,41 +22,158 @@ def manager() -> Iterator[MemoryManager]:
         yield manager
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["jk", "In Stardew.", "That was my roommate.", "For the weekend.", "It's for my avatar.", "Says my niece.",
-     "Prove me wrong.", "I hope.", "The neighbour wishes.", "Lasted a day.", "Is the grammar right there?",
-     "Did you believe that?"],
-)  # fmt: skip
-def test_words_that_may_take_a_change_back(text: str) -> None:
-    assert points_back(text) in ("doubt", "remark")
+CHANGE = "I moved to Cardiff last week."
 
 
 @pytest.mark.parametrize(
     "text",
-    ["Too expensive.", "Same room.", "Fresh start.", "Who would have thought?", "It's smaller but quiet.",
-     "You have no idea how nice the sea is.", "From this month on."],
-)  # fmt: skip
+    [
+        "jk",
+        "lol jk",
+        "Made that up.",
+        "I lied",
+        "pls ignore",
+        "Disregard.",
+        "no, undo that",
+        "erase it",
+        "Wrong chat",
+        "haha no",
+        "scrap the Cardiff thing",
+        "Never mind the Cardiff bit",
+        "just kidding about the move",
+        "I was joking about Cardiff",
+        "The move was a prank.",
+        "About Cardiff: I was kidding.",
+        "can you please delete that?",
+        "dont save that",
+        "/s",
+        "I was only pulling your leg",
+        "You believed that?",
+        "Not really.",
+    ],
+)
+def test_words_that_withdraw_take_a_change_back(text: str) -> None:
+    assert points_back(text, CHANGE) == "retract"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "it was my sister",
+        "*my brother",
+        "- Lena",
+        "xoxo Lena",
+        "not me, my brother",
+        "That was my roommate.",
+        "Says my niece.",
+        "in French please",
+        "now in the past tense",
+        "Past perfect version?",
+        "is that grammatical?",
+        "Shorten it",
+        "spell check pls",
+        "did I say that right?",
+        "How do you say that in Spanish?",
+        "from a movie",
+        "In Stardew.",
+        "It's for my avatar.",
+        "Is it moved or have moved?",
+        "Oh no, that's from my pen pal's letter",
+        "The move fell through.",
+        "The move is off.",
+        "lol no I didn't",
+    ],
+)
+def test_words_that_make_something_else_of_a_change_take_it_back(text: str) -> None:
+    assert points_back(text, CHANGE) == "doubt"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "For the weekend.",
+        "Prove me wrong.",
+        "I hope.",
+        "The neighbour wishes.",
+        "Lasted a day.",
+        "wish me luck",
+        "still unpacking boxes",
+        "Sorry for the late reply",
+        "no more commuting, yay",
+        "not easy with kids",
+        "tell me a joke",
+        "write a haiku about it",
+        "no regrets",
+        "not sure how I feel about it yet",
+        "no idea where my keys are",
+        "Just kidding about the film.",
+        "never mind the mess",
+        "hope it works out",
+        "actually quite cheap",
+        "it's my wife's dream",
+    ],
+)
+def test_remarks_leave_a_change_the_fact(text: str) -> None:
+    assert points_back(text, CHANGE) in (None, "remark")
+
+
+@pytest.mark.parametrize(
+    "text", ["No joke.", "I'm not kidding", "Don't forget it", "my English is bad", "translate 'good morning'"]
+)
+def test_words_beside_those_that_take_back_make_them_mean_something_else(text: str) -> None:
+    assert points_back(text, CHANGE) in (None, "remark")
+
+
+def test_signature_of_the_speaker_is_no_one_elses() -> None:
+    assert points_back("- Lena", CHANGE, speaker="Lena Ruiz") != "doubt"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Too expensive.",
+        "Same room.",
+        "Fresh start.",
+        "Who would have thought?",
+        "It's smaller but quiet.",
+        "You have no idea how nice the sea is.",
+        "From this month on.",
+    ],
+)
 def test_remarks_take_nothing_back(text: str) -> None:
     assert points_back(text) == "remark"
 
 
 @pytest.mark.parametrize(
     "text",
-    ["It's for the best.", "My doctor insisted.", "My team kept its name.", "Find me a cheap flight.",
-     "Remind me to call the bank tomorrow.", "I ignored what he said.", "I work at Lidl now.",
-     "Can you remind me to pay the rent?"],
-)  # fmt: skip
+    [
+        "It's for the best.",
+        "My doctor insisted.",
+        "My team kept its name.",
+        "Find me a cheap flight.",
+        "Remind me to call the bank tomorrow.",
+        "I ignored what he said.",
+        "I work at Lidl now.",
+        "Can you remind me to pay the rent?",
+    ],
+)
 def test_words_of_their_own_say_nothing_about_a_change(text: str) -> None:
     assert points_back(text) is None
 
 
 @pytest.mark.parametrize(
     "text",
-    ["The sale fell through.", "The move is off.", "The old date stands.", "The court annulled the increase.",
-     "Then the alarm clock rang.", "And then I woke up.", "I returned to Berlin after two days.",
-     "Management said no."],
-)  # fmt: skip
+    [
+        "The sale fell through.",
+        "The move is off.",
+        "The old date stands.",
+        "The court annulled the increase.",
+        "Then the alarm clock rang.",
+        "And then I woke up.",
+        "I returned to Berlin after two days.",
+        "Management said no.",
+    ],
+)
 def test_what_happens_to_anything_else_may_happen_to_the_change(text: str) -> None:
     assert points_back(text) is not None
 
@@ -137,4 +255,23 @@ def test_the_thing_may_be_the_one_that_was_called_anothers(manager: MemoryManage
     first = say(manager, "My laptop is a ThinkPad.", 0)
     say(manager, "I'm setting up grandpa's computer.", 1)
     say(manager, "The laptop is now a MacBook.", 1.01)
+    assert ended_by(manager, first) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["I didn't move.", "I never left Berlin.", "I have not moved anywhere.", "I stayed in Berlin.", "I was wrong."],
+)
+def test_denial_of_what_was_said_before_takes_it_back(text: str) -> None:
+    assert points_back(text, "I moved to Ghent last week.") in ("retract", "doubt")
+
+
+@pytest.mark.parametrize("text", ["I haven't found a dentist yet.", "I love the harbour.", "I don't like the traffic."])
+def test_news_about_what_was_said_before_does_not_take_it_back(text: str) -> None:
+    assert points_back(text, "I moved to Ghent last week.") in (None, "remark")
+
+
+def test_what_is_over_says_nothing_of_which_one_it_is(manager: MemoryManager) -> None:
+    first = say(manager, "My shift is nights.", 0)
+    say(manager, "My shift is now over.", 1)
     assert ended_by(manager, first) is None

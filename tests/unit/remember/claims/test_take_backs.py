@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from memoranda import MemoryManager, Message
-from memoranda.remember.claims.find import TAKEN_BACK
+from memoranda.remember.claims.withdrawals import TAKEN_BACK
 
 START = datetime(2026, 4, 20, 9, tzinfo=UTC)
 
@@ -19,7 +19,8 @@ def manager(tmp_path: Path) -> MemoryManager:
 
 def say(manager: MemoryManager, *texts: str) -> None:
     for minute, text in enumerate(texts):
-        manager.remember(Message("user", text, timestamp=START + timedelta(minutes=minute)), user="ana")
+        role, said = ("assistant", text[3:]) if text.startswith("A: ") else ("user", text)
+        manager.remember(Message(role, said, timestamp=START + timedelta(minutes=minute)), user="ana")
 
 
 @pytest.mark.parametrize(
@@ -96,3 +97,55 @@ def test_still_doing_it_takes_back_its_end(manager: MemoryManager) -> None:
         say(manager, "I work at Philips.", "I no longer work at Philips.", "No wait, I still do.")
         assert [fact.value for fact in manager.facts(user="ana")] == ["Philips"]
         assert "I work at Philips." in [hit.content for hit in manager.recall("Where do I work?", user="ana")]
+
+
+def test_words_after_a_joke_may_take_back_as_well(manager: MemoryManager) -> None:
+    say(manager, "My name is Nora Smith.", "My name is now Nora Jones.", "Just kidding, scratch that.")
+    assert [fact.value for fact in manager.facts(user="ana") if fact.attribute == "name"] == ["Nora Smith"]
+
+
+def test_change_that_did_not_last_is_no_fact(manager: MemoryManager) -> None:
+    say(manager, "I moved to Lyon but it didn't last.")
+    assert [fact.value for fact in manager.facts(user="ana")] == []
+
+
+@pytest.mark.parametrize(
+    "between", [["ok"], ["lol", "haha"], ["A: Noted!", "Thanks!"], ["A: Great, I updated your address."], ["😂"]]
+)
+@pytest.mark.parametrize(
+    "words",
+    [
+        "scratch that",
+        "jk",
+        "wrong chat, sorry",
+        "*my brother",
+        "no, undo that",
+        "scrap the Rome thing",
+        "in French please",
+    ],
+)
+def test_words_reach_through_small_talk(manager: MemoryManager, between: list[str], words: str) -> None:
+    with manager:
+        say(manager, "I live in Bonn.", "I moved to Rome.", *between, words)
+        assert [fact.value for fact in manager.facts(user="ana")] == ["Bonn"]
+        assert "I live in Bonn." in [hit.content for hit in manager.recall("Where do I live?", user="ana")]
+
+
+def test_words_reach_no_change_before_something_else_that_was_said(manager: MemoryManager) -> None:
+    with manager:
+        say(manager, "I live in Bonn.", "I moved to Rome.", "My sister is a nurse.", "scratch that")
+        assert [fact.value for fact in manager.facts(user="ana")] == ["Rome"]
+
+
+def test_words_that_name_what_they_take_back_reach_it(manager: MemoryManager) -> None:
+    with manager:
+        say(manager, "I live in Bonn.", "I moved to Rome.", "My rent is 920.", "scrap the Rome thing")
+        assert {fact.attribute: fact.value for fact in manager.facts(user="ana")}["city"] == "Bonn"
+
+
+@pytest.mark.parametrize("words", ["wish me luck", "no regrets", "still unpacking boxes", "tell me a joke"])
+def test_remark_leaves_the_newer_value_the_fact(manager: MemoryManager, words: str) -> None:
+    with manager:
+        say(manager, "I live in Bonn.", "I moved to Rome.", words)
+        assert [fact.value for fact in manager.facts(user="ana")] == ["Rome"]
+        assert manager.recall("Where do I live?", user="ana")[0].content == "I moved to Rome."

@@ -9,8 +9,8 @@ import pytest
 from memoranda import MemoryManager
 from memoranda.errors import ExtractionFailed, Unavailable
 from memoranda.llm.base import LLM, MeteredLLM
-from memoranda.llm.failures import describe_failure
 from memoranda.llm.scripted import ScriptedLLM
+from memoranda.llm.structured import describe_failure
 from memoranda.messages.message import Message
 from memoranda.remember.base import Candidate, KnownTexts, NoKnownTexts, Verdict
 from memoranda.remember.duplicates import KnownTextIndex

@@ -470,7 +470,6 @@ def test_words_that_a_message_of_the_same_call_announces_hide_nothing(manager: M
         "Thanks!",
         "My sister is a nurse.",
         "We bought a sofa.",
-        "It rained all day yesterday.",
         "What is the capital of Peru?",
         "Can you recommend a dentist?",
         "What's my name?",
@@ -481,6 +480,19 @@ def test_message_that_is_understood_leaves_the_next_one_as_it_is(manager: Memory
     tell(manager, 1, before)
     tell(manager, 3, "I moved to Porto.")
     assert ended_by(manager, first) is not None
+
+
+@pytest.mark.parametrize(
+    "before", ["It rained all day yesterday.", "My sister is using my account today.", "The patient is 54."]
+)
+def test_change_after_a_statement_about_something_else_is_linked_and_a_fact(
+    manager: MemoryManager, before: str
+) -> None:
+    first = say(manager, "I live in Ghent.", 0)
+    tell(manager, 1, before)
+    tell(manager, 3, "I moved to Porto.")
+    assert ended_by(manager, first) is None
+    assert "Porto" in [fact.value for fact in manager.facts(user="ana") if fact.attribute == "city"]
 
 
 @pytest.mark.parametrize(
