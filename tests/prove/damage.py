@@ -92,7 +92,19 @@ def _change_text(rng: random.Random, data: bytearray, size: int) -> str:
     return f"a letter changed at {place}"
 
 
-DAMAGES: Final[tuple[Damage, ...]] = (_flip, _truncate, _fill_page, _swap_pages, _copy_page, _overwrite, _change_text)
+def _redirect_entry(rng: random.Random, data: bytearray, size: int) -> str:
+    """Let an entry of an index by owner and number point to another row."""
+    entries = list(re.finditer(rb"default(?:ana|ben|cleo)([\x02-\x7f])\1", data))
+    if not entries:
+        return _flip(rng, data, size)
+    entry, other = rng.choice(entries), rng.choice(entries)
+    data[entry.end() - 1] = other[1][0]
+    return f"index entry at {entry.start()} points to row {other[1][0]}"
+
+
+DAMAGES: Final[tuple[Damage, ...]] = (
+    _flip, _truncate, _fill_page, _swap_pages, _copy_page, _overwrite, _change_text, _redirect_entry,
+)  # fmt: skip
 
 
 def damage(folder: Path, stale: Path, rng: random.Random) -> str:
@@ -158,7 +170,7 @@ def _read(manager: MemoryManager, wrong: list[str]) -> bool:
         for memory in manager.list_memories(1000, user=user):
             if memory.user != user:
                 wrong.append(f"memory {memory.id} of {user} became one of {memory.user}")
-            # Only texts and owners are compared at each read; what else a row says, `check` compares with its seal.
+            # What else a row says, such as its times, `check` compares with its seal.
             complete = complete and memory.metadata == {"of": user}
     return complete
 

@@ -10,7 +10,9 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 from typing import Protocol
 
@@ -24,6 +26,7 @@ from memoranda.testing.differential import StoreOperations, StorePair, apply_ran
 from memoranda.testing.fakes import HashEmbedder, Samples, VectorSpace
 from memoranda.types import ANY, Scope
 from tests.fake_clock import FakeClock
+from tests.postgres.server import PostgresServer, run_server
 from tests.prove.children import Child
 from tests.prove.regime import Plan, Result, result
 
@@ -220,23 +223,37 @@ WORLDS: dict[str, Callable[[str], World]] = {
     "sqlite file": lambda seed: StoreWorld("sqlite:///{folder}/memories.db", seed, shared=True),
     "in memory": lambda seed: StoreWorld("sqlite://", seed, shared=False),
     "manager": ManagerWorld,
+    "postgresql": lambda seed: StoreWorld(_postgres().new_database(), seed, shared=True),
 }
 """Every store there is. A new one needs one line here."""
+TURNS = (*WORLDS, *[kind for kind in WORLDS if kind != "postgresql"] * 2)
+"""The worlds of one round: a step on a server takes longer than on a file."""
+_servers = ExitStack()
+
+
+@cache
+def _postgres() -> PostgresServer:
+    """Return the server of all worlds of this run, which is started with the first of them."""
+    return _servers.enter_context(run_server())
 
 
 def model_steps(plan: Plan) -> Result:
     """Run worlds over every store in turn, until there were enough steps."""
     done, violations, by_world = 0, list[str](), dict.fromkeys(WORLDS, 0)
-    number, steps = 0, max(20, min(STEPS, plan.runs // len(WORLDS)))
-    while plan.goes_on(done):
-        kind = list(WORLDS)[number % len(WORLDS)]
-        seed = f"{plan.seed}/{kind}/{number}"
-        taken, problem = run_world(WORLDS[kind](seed), min(steps, plan.runs - done))
-        done += taken
-        by_world[kind] += taken
-        if problem is not None:
-            violations.append(f"world {seed}: {problem}")
-        number += 1
+    number, steps = 0, max(15, min(STEPS, plan.runs // len(WORLDS)))
+    try:
+        while plan.goes_on(done):
+            kind = TURNS[number % len(TURNS)]
+            seed = f"{plan.seed}/{kind}/{number}"
+            taken, problem = run_world(WORLDS[kind](seed), min(steps, plan.runs - done))
+            done += taken
+            by_world[kind] += taken
+            if problem is not None:
+                violations.append(f"world {seed}: {problem}")
+            number += 1
+    finally:
+        _postgres.cache_clear()
+        _servers.close()
     return result("model", plan, done, violations, {"worlds": number, "steps by store": by_world})
 
 

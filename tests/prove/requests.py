@@ -1,4 +1,6 @@
-"""Requests made from the OpenAPI document, many of them with ids that earlier responses returned.
+"""Requests made from the OpenAPI document, and from one of the routes that it leaves out.
+
+Many have ids that earlier responses returned.
 
 A case is sent with a key, and some also without one and with one that is empty, wrong or revoked. A valid case that
 has ids is sent as it was made, which names nothing, and with ids that exist. No response may
@@ -30,6 +32,7 @@ from schemathesis.specs.openapi.checks import (
 
 from memoranda.server.config import ServerConfig
 from memoranda.server.keys import open_keys
+from tests.prove.hidden_routes import HALF, PREFIXES, hidden_paths
 from tests.prove.regime import Plan, Result, result
 from tests.server.running import serving
 
@@ -65,6 +68,8 @@ class Known:
                 self.ids["memory_id"].append(value)
             elif name in ("session_id", "next_cursor", "recall_id") and isinstance(value, str):
                 self.ids["cursor" if name == "next_cursor" else name].append(value)
+            elif name == "id" and isinstance(value, str) and (kind := _kind_of(value)):
+                self.ids[kind].append(value)
             elif name == "id" and isinstance(value, str):
                 for kind in ("receipt_id", "recall_id"):
                     self.ids[kind].append(value)
@@ -82,6 +87,14 @@ class Known:
                     continue
                 replaced = True
         return replaced
+
+
+def _kind_of(value: str) -> str | None:
+    """Return what an id in the form of another service names."""
+    for start, kind in (("memstore_", "store_id"), ("memver_", "version_id"), ("mem_", "document_id")):
+        if value.startswith(start):
+            return kind
+    return "uuid" if len(value) == 36 else None
 
 
 def _members(value: Any) -> Iterator[tuple[str, Any]]:
@@ -129,6 +142,7 @@ def explore(
 ) -> None:
     """Send about so many requests, over all operations, with a key that is valid and one that was revoked."""
     document = _simplify(requests.get(f"{url}/openapi.json", timeout=10).json())
+    document["paths"] |= hidden_paths()
     schema = schemathesis.openapi.from_dict(document)
     schema.config.update(base_url=url)
     operations = [found.ok() for found in schema.get_all_operations()]
@@ -136,7 +150,7 @@ def explore(
     operations.sort(key=lambda operation: operation.method != "post" or "{" in operation.path)
     examples, known = int(total / (SENT * 2 * len(operations))) + 1, Known(plan.rng("known", number))
     seed_number = plan.rng("requests", number).randrange(2**32)
-    with requests.Session() as session:
+    with _Session() as session:
         for operation in operations:
             for mode in (GenerationMode.POSITIVE, GenerationMode.NEGATIVE):
                 if plan.elapsed > plan.seconds:
@@ -144,6 +158,16 @@ def explore(
                 explored = _Exploration(session, operation, mode, *keys, known, answered)
                 if problem := explored.run(examples, seed_number):
                     violations.append(f"round {number}, {operation.label}, {mode.name}: {problem}")
+
+
+class _Session(requests.Session):
+    """Puts lone surrogates where a body names them: nothing that makes cases can hold one."""
+
+    def send(self, request: requests.PreparedRequest, **options: Any) -> requests.Response:
+        if isinstance(request.body, bytes) and HALF.encode() in request.body:
+            request.body = request.body.replace(HALF.encode(), rb"\ud800")
+            request.headers["Content-Length"] = str(len(request.body))
+        return super().send(request, **options)
 
 
 def _simplify(document: Any) -> Any:
@@ -187,7 +211,7 @@ class _Exploration:
 
         try:
             try_case()
-        except Exception as error:  # noqa: BLE001 - a failed check or a broken connection is a violation
+        except (Exception, BaseExceptionGroup) as error:  # noqa: BLE001 - failed checks, or a broken connection
             # An operation without arguments has no invalid calls.
             if type(error).__name__ not in ("Unsatisfiable", "SkipTest", "Skipped"):
                 return f"{type(error).__name__}: {str(error)[:600]}"
@@ -201,7 +225,11 @@ class _Exploration:
     def _send(self, case: Any) -> None:
         is_valid = self.mode is GenerationMode.POSITIVE
         answer = case.call(session=self.session, headers={"Authorization": f"Bearer {self.key}"})
-        checks = CHECKS if is_valid or answer.status_code == 413 else (*CHECKS, negative_data_rejection)
+        checks: tuple[Any, ...] = CHECKS
+        if not is_valid and answer.status_code != 413:
+            checks = (*CHECKS, negative_data_rejection)
+        if self.operation.path.startswith(PREFIXES):
+            checks = CHECKS[:1]
         case.validate_response(answer, checks=checks)
         self.answered[answer.status_code] += 1
         if answer.status_code < 300 and answer.headers.get("content-type") == ["application/json"]:

@@ -54,7 +54,7 @@ REGIMES: dict[str, Entry] = {
     "processes": Entry("tests.prove.processes:run", "operations by 32 processes on one file", 100_000, 128),
     "pauses": Entry("tests.prove.pauses:run", "SIGSTOP of holders of the lock or a lease", 500, 6),
     "canaries": Entry("tests.prove.canaries:run", "forgotten words looked for in the bytes of every file", 1_000, 12),
-    "defects": Entry("tests.prove.defects:run", "known faults put into the code, each found by a regime", 59, 1),
+    "defects": Entry("tests.prove.defects:run", "known faults put into the code, each found by a regime", 60, 1),
     "model": Entry("tests.prove.model:model_steps", "random steps beside the exact reference", 1_000_000, 150),
     "isolation": Entry(
         "tests.prove.isolation:isolation", "queries across tenants, users, agents and sessions", 1_000_000, 400

@@ -71,7 +71,7 @@ def test_no_method_shows_or_changes_a_row_of_a_place_it_does_not_name(name: str,
     assert [problem for seed in range(6) if (problem := tenant.ask_one(name, random.Random(seed)))] == []
 
 
-def test_rows_of_another_user_agent_or_session_are_told(tenant: people.People) -> None:
+def test_rows_of_another_user_agent_or_session_are_reported(tenant: people.People) -> None:
     """An oracle that tells nothing would prove nothing."""
     first = next(place for place in tenant.places if None not in place.names.values())
     for which in ("user", "agent", "session"):
