@@ -1,13 +1,17 @@
 """Memoranda on SQLite and PostgreSQL beside mem0 on pgvector and LangGraph's PostgresStore.
 
-    python benchmarks/scale.py [--quick] [--folder FOLDER]
+    python benchmarks/scale.py [--quick | --medium] [--folder FOLDER] [--systems NAME …]
 
 All systems get the same texts and precomputed vectors, and those on PostgreSQL use one server that syncs every commit.
 Each runs in a process and an environment of its own. They alternate in rounds, so that a slow minute of the machine
 affects all of them; processor time, with that of the server, depends less on what else the machine does. `--quick`
-takes minutes: 20 users with 200 memories each, in place of 100 users with 1,000. With a folder, a run that was stopped
+takes minutes: 20 users with 200 memories each, in place of 100 users with 1,000; `--medium` has 20
+users with 1,000, and less time for bulk adds. With a folder, a run that was stopped
 goes on where it stopped: what was measured and stored is kept there. A system that has added in bulk for ten minutes
 gets no more users, and all are asked about those that every one has: no search gets faster in a larger store.
+
+mem0 is there twice: with its default, an approximate index over all users, and set up to find the true neighbours, so
+that searches are also compared where both find the same.
 """
 
 from __future__ import annotations
@@ -34,6 +38,7 @@ from peers.base import POSTGRES_URL  # noqa: E402
 from peers.process import Worker  # noqa: E402
 from peers.systems import (  # noqa: E402
     LANGGRAPH_POSTGRES,
+    MEM0_EXACT,
     MEM0_POSTGRES,
     OURS,
     OURS_POSTGRES,
@@ -43,9 +48,12 @@ from peers.systems import (  # noqa: E402
 from speed import WorkerGroup  # noqa: E402
 
 Figures: TypeAlias = dict[str, Any]
-SYSTEMS: Final = (OURS, OURS_POSTGRES, MEM0_POSTGRES, LANGGRAPH_POSTGRES)
+SYSTEMS: Final = (OURS, OURS_POSTGRES, MEM0_POSTGRES, MEM0_EXACT, LANGGRAPH_POSTGRES)
 CLIENTS: Final = (1, 8, 32)
 BASELINE: Final = MEM0_POSTGRES.name
+EQUAL: Final = MEM0_EXACT.name
+"""What finds the same as we do, so that the times of searches can be compared."""
+_TICKS_A_SECOND: Final = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +84,7 @@ class Plan:
 
 
 FULL: Final = Plan()
+MEDIUM: Final = Plan(users=20, single=240, searches=200, recalls=60, rounds=4, bulk_seconds=100.0)
 QUICK: Final = Plan(users=20, per_user=200, single=240, searches=200, recalls=60, rounds=4)
 
 
@@ -132,7 +141,7 @@ class MeteredWorker(Worker):
 
     def __init__(self, system: System, server: PostgresServer, folder: Path | None) -> None:
         super().__init__(system, folder)
-        self._server = int((server.data / "postmaster.pid").read_text().split()[0])
+        self._server = server
         self._journal = None if folder is None else Journal(folder / "journal")
 
     def request(self, command: str, **arguments: Any) -> Figures:
@@ -146,14 +155,16 @@ class MeteredWorker(Worker):
         return answer | {"processor": self._measure() - before}
 
     def _measure(self) -> float:
-        ticks = sum(_ticks(self._process.pid)[1:3])
-        for folder in Path("/proc").iterdir():
-            if folder.name.isdigit() and (found := _ticks(int(folder.name))):
-                # Of the server's own process, those that have ended too.
-                ticks += sum(
-                    found[1:5] if int(folder.name) == self._server else found[1:3] * (found[0] == self._server)
-                )
-        return ticks / os.sysconf("SC_CLK_TCK")
+        return sum(_ticks(self._process.pid)[1:3]) / _TICKS_A_SECOND + server_seconds(self._server)
+
+
+def server_seconds(server: PostgresServer) -> float:
+    """Return the processor time that a server has taken so far: its processes, and those that have ended."""
+    own, ticks = int((server.data / "postmaster.pid").read_text().split()[0]), 0
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit() and (found := _ticks(int(folder.name))):
+            ticks += sum(found[1:5] if int(folder.name) == own else found[1:3] * (found[0] == own))
+    return ticks / _TICKS_A_SECOND
 
 
 def _ticks(process: int) -> list[int]:
@@ -281,8 +292,16 @@ def format_table(figures: dict[str, Figures]) -> str:
     for key, label, template, more_is_better in ROWS:
         cells = [_cell(figures, name, key, template, more_is_better) for name in names]
         lines.append(f"| {label} | " + " | ".join(cells) + " |")
+    names = [system.name for system in (OURS, OURS_POSTGRES) if {system.name, EQUAL} <= figures.keys()]
+    equal = [f"- {name} against {EQUAL}: {_ratios(figures[name], figures[EQUAL])}" for name in names]
     settings = [f"- {name} {each['version']}: {each['settings']}" for name, each in figures.items()]
-    return "\n".join([*lines, "", *settings])
+    return "\n".join([*lines, "", *equal, *settings])
+
+
+def _ratios(own: Figures, other: Figures) -> str:
+    """Return how many times better the figures of searches are."""
+    rows = [(key, label) for key, label, _, more_is_better in ROWS if key.startswith("search") and not more_is_better]
+    return ", ".join(f"{label} ×{other[key] / own[key]:.1f}" for key, label in rows if key in own and key in other)
 
 
 def _cell(figures: dict[str, Figures], name: str, key: str, template: str, more_is_better: bool | None) -> str:
@@ -302,15 +321,18 @@ def _log(text: str) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="a small store, in minutes")
+    parser.add_argument("--medium", action="store_true", help="fewer users of the full size")
     parser.add_argument("--folder", type=Path, help="keep everything there, and go on where a run was stopped")
+    parser.add_argument("--systems", nargs="+", metavar="NAME", help="only these, by the names in the table")
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
     arguments = parser.parse_args()
-    for system in SYSTEMS:
+    systems = [system for system in SYSTEMS if arguments.systems is None or system.name in arguments.systems]
+    for system in systems:
         if system.environment is not None:
             prepare(system.environment)
-    plan = QUICK if arguments.quick else FULL
+    plan = QUICK if arguments.quick else MEDIUM if arguments.medium else FULL
     # PostgreSQL runs in another folder.
-    figures, errors = measure(plan, SYSTEMS, arguments.folder and arguments.folder.resolve())
+    figures, errors = measure(plan, systems, arguments.folder and arguments.folder.resolve())
     print(f"{plan.memories:,} memories of {plan.users} users\n\n{format_table(figures)}")
     for error in errors:
         print(f"error: {error}")

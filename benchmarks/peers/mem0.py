@@ -78,16 +78,37 @@ class Mem0Faiss(_Mem0):
 
 
 class Mem0Postgres(_Mem0):
-    """mem0ai on a PostgreSQL server with pgvector."""
+    """mem0ai on a PostgreSQL server with pgvector, as it is by default."""
 
     settings = "infer=False, pgvector with its HNSW index, bulk = add(list)"
+    hnsw = True
 
     def __init__(self, folder: Path, lookup: Lookup) -> None:
         config = {
             "connection_string": os.environ[POSTGRES_URL],
             "embedding_model_dims": DIMENSION,
-            "hnsw": True,
+            "hnsw": self.hnsw,
             "maxconn": 32,
         }
         super().__init__(folder, lookup, {"provider": "pgvector", "config": config})
         self._write_lock = nullcontext()
+
+
+class Mem0PostgresExact(Mem0Postgres):
+    """mem0ai on a PostgreSQL server with pgvector, set up to find the true neighbours, and as fast as we could.
+
+    It makes no index by which the rows of a user are found, so this adds one.
+    """
+
+    settings = "infer=False, pgvector with hnsw=False, an index on payload->>'user_id' that we added, bulk = add(list)"
+    hnsw = False
+
+    def __init__(self, folder: Path, lookup: Lookup) -> None:
+        import psycopg
+
+        super().__init__(folder, lookup)
+        store = self._memory.vector_store
+        store._ensure_collection()
+        with psycopg.connect(os.environ[POSTGRES_URL], autocommit=True) as connection:
+            name = store.collection_name
+            connection.execute(f"CREATE INDEX IF NOT EXISTS {name}_user ON {name} ((payload->>'user_id'))")

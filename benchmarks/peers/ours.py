@@ -45,6 +45,10 @@ class Ours:
     def search(self, query: Query) -> list[str]:
         return [hit.content for hit in self._manager.recall(query.text, user=query.user, limit=LIMIT)]
 
+    def write_ledger(self) -> None:
+        """Write the recalls that wait for a moment without any."""
+        self._manager._components.ledger.write()
+
     def close(self) -> None:
         self._manager.close()
 

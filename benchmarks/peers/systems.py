@@ -59,6 +59,7 @@ LANGGRAPH = System(
 )
 OURS_POSTGRES = System("Memoranda, PostgreSQL", "peers.ours:OursPostgres", OURS.import_line)
 MEM0_POSTGRES = System("mem0 + pgvector", "peers.mem0:Mem0Postgres", MEM0.import_line, "mem0-postgres")
+MEM0_EXACT = System("mem0 + pgvector, exact", "peers.mem0:Mem0PostgresExact", MEM0.import_line, "mem0-postgres")
 LANGGRAPH_POSTGRES = System(
     "LangGraph PostgresStore",
     "peers.langgraph:LangGraphPostgres",
