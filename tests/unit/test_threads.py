@@ -46,7 +46,7 @@ def test_thread_that_was_being_started_at_an_interrupt_runs_or_is_not_alive() ->
         ran = Flag()
         thread = threading.Thread(target=ran.set, daemon=True)
         Moments(rng.randint(1, 40), 0.0).interrupt(lambda thread=thread: start_thread(thread))  # type: ignore[misc]
-        assert ran.wait(20) or not thread.is_alive()
+        assert ran.wait(1) or not thread.is_alive() or ran.wait(20)
 
 
 def test_the_library_uses_no_event_and_no_condition_of_python() -> None:
