@@ -23,6 +23,9 @@ def open_redis(url: str) -> object:
     [
         *((parse_url, f"postgresql://ann:{password}@host/db") for password in ("50%secret", "a/secret", "a?secret")),
         *((parse_url, f"postgresql://ann:{password}@host/db") for password in ("a#secret", "a[secret")),
+        *((parse_url, f"postgresql://ann:{password}@host/db") for password in ("a@secret", "@secret", "a@b@secret")),
+        *((parse_url, f"postgresql://ann:pw@host:{port}/db") for port in ("secret", "0", "65536")),
+        (parse_url, "postgresql://ann:secret/db"),
         (parse_url, "postgresql://ann:secret@[host/db"),
         (parse_url, "postgresql://ann@host/db?pool_size=secret"),
         *((open_redis, f"redis://ann:secret@{rest}") for rest in ("[host/0", "host:port/0", "host:99999/0")),
@@ -37,6 +40,20 @@ def test_address_that_cannot_be_read_is_a_typed_error_without_its_password(
         read(url)
     assert "secret" not in str(refused.value)
     assert refused.value.__cause__ is None
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ("pool_size=abc", "pool_size in the database URL must be a number"),
+        ("pool_size=0", "pool_size in the database URL must be a number"),
+        ("prepare_threshold=", "prepare_threshold in the database URL must be a number"),
+        ("sslmod=require", "unknown option 'sslmod'"),
+    ],
+)
+def test_option_that_cannot_be_used_is_named(option: str, said: str) -> None:
+    with pytest.raises(InvalidInput, match=said):
+        parse_url(f"postgresql://host/db?{option}")
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,11 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final, TypeVar
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit, urlunsplit
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
+from psycopg.pq import Conninfo
 from sqlalchemy import Connection, create_engine, event
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
@@ -36,7 +37,13 @@ _STATEMENT_SECONDS: Final = 60
 _LOCK_SECONDS: Final = 30
 _IDLE_SECONDS: Final = 120
 _PIPELINE: Final = "memoranda.pipeline"
+_OWN_OPTIONS: Final = ("pool_size", "prepare_threshold")
+_MOST: Final = 1_000_000
+"""The largest value of our own options."""
 _EXAMPLE: Final = "write postgresql://user:password@host:5432/database"
+_UNREADABLE: Final = (
+    f"this is not a database URL: {_EXAMPLE}; in a user name or password, write % / ? # [ ] @ : as %25 %2F …"
+)
 _ENCODING: Final = "UTF8"
 
 _LOST: Final = ("08", "57P01", "57P02", "57P03", "25006")
@@ -67,28 +74,52 @@ class ServerAddress:
 
 def parse_url(url: str) -> ServerAddress:
     """Return the address that a URL names. `pool_size` and `prepare_threshold` are options of our own."""
+    parts, options = _split_url(url)
+    numbers = {name: _read_count(name, options.pop(name)) for name in _OWN_OPTIONS if name in options}
+    _require_known(options)
+    conninfo = urlunsplit(("postgresql", parts.netloc, parts.path, urlencode(options), ""))
     try:
-        parts = urlsplit(url)
-        options = dict(parse_qsl(parts.query, keep_blank_values=True))
-        own = {name: options.pop(name) for name in ("pool_size", "prepare_threshold") if name in options}
-        conninfo = urlunsplit(("postgresql", parts.netloc, parts.path, urlencode(options), ""))
         found = conninfo_to_dict(conninfo)
-        numbers = {name: int(value) for name, value in own.items()}
-        if "@" not in parts.netloc and "@" in url:
-            raise ValueError("what comes before the @ holds a character that ends it")
-    except (psycopg.Error, ValueError):  # not shown: it can hold the password, or a part of it
-        raise InvalidInput(
-            f"this is not a database URL: {_EXAMPLE}; in a user name or password, write % / ? # [ ] @ : as %25 %2F …"
-        ) from None
+    except psycopg.Error:  # not shown: the driver's words can hold the password, or a part of it
+        raise InvalidInput(_UNREADABLE) from None
     if not found.get("dbname"):
         raise InvalidInput(f"the URL names no database: {_EXAMPLE}")
-    if any(number < 1 for number in numbers.values()):
-        raise InvalidInput("pool_size and prepare_threshold must be at least 1")
+    if not all(_is_port(port) for port in str(found.get("port") or "").split(",") if port):
+        raise InvalidInput(f"a port in the database URL is not a number from 1 to 65535: {_EXAMPLE}")
     hosts = _hosts_of(found)
     if "," in hosts and "target_session_attrs" not in found:
         options["target_session_attrs"] = "read-write"  # of several servers, the one that is not a standby
         conninfo = urlunsplit(("postgresql", parts.netloc, parts.path, urlencode(options), ""))
     return ServerAddress(conninfo, f"postgresql://{hosts}/{found['dbname']}", **numbers)
+
+
+def _split_url(url: str) -> tuple[SplitResult, dict[str, str]]:
+    """Return the parts of a URL and its options. A password must not end up in another part, and in an error."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        raise InvalidInput(_UNREADABLE) from None
+    if url.count("@") > 1 or ("@" in url and "@" not in parts.netloc):
+        raise InvalidInput(_UNREADABLE)
+    return parts, dict(parse_qsl(parts.query, keep_blank_values=True))
+
+
+def _read_count(name: str, value: str) -> int:
+    if not value.isdecimal() or not 1 <= int(value) <= _MOST:
+        raise InvalidInput(f"{name} in the database URL must be a number from 1 to {_MOST}")
+    return int(value)
+
+
+def _require_known(options: Mapping[str, str]) -> None:
+    """Raise `InvalidInput` for an option that libpq does not know."""
+    known = {each.keyword.decode() for each in Conninfo.get_defaults()}
+    if unknown := sorted(options.keys() - known):
+        ours = " and ".join(_OWN_OPTIONS)
+        raise InvalidInput(f"unknown option {unknown[0]!r} in the database URL: use those of libpq, or {ours}")
+
+
+def _is_port(value: str) -> bool:
+    return value.isdecimal() and 1 <= int(value) <= 65_535
 
 
 def _hosts_of(found: Mapping[str, Any]) -> str:
@@ -280,7 +311,12 @@ def pause(attempt: int) -> None:
     time.sleep(_FIRST_WAIT * 2**attempt * random.uniform(0.5, 1.5))
 
 
+_NO_WRITES: Final = (
+    "{where} takes no writes ({}): name the primary in MEMORY_DB_URL, and a standby in MEMORY_READ_URL only"
+)
 _ADVICE: Final[dict[str, tuple[type[MemorandaError], str]]] = {
+    "0A000": (Unavailable, _NO_WRITES),
+    "25006": (Unavailable, _NO_WRITES),
     "22": (InvalidInput, "a value cannot be stored ({}): pass one of the documented types and sizes"),
     "vectors_generation_fkey": (
         Incompatible,
