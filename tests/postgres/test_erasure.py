@@ -94,7 +94,10 @@ def test_transaction_that_sees_the_rows_keeps_the_receipt_pending_until_upkeep(
         assert (receipt.complete, status_of(receipt)) == (False, "pending")
         manager.upkeep()
         assert status_of(manager.receipt(receipt.id)) == "pending"
+        [problem] = manager.health().problems
+        assert "rows that were forgotten are still on disk" in problem
     manager.upkeep()
+    assert manager.health().problems == ()
     assert status_of(manager.receipt(receipt.id)) == "erased"
     assert manager.receipt(receipt.id).complete
     assert manager.verify_receipt(receipt.id)

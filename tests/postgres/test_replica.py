@@ -44,7 +44,17 @@ def manager(url: str, read_url: str) -> Iterator[MemoryManager]:
 
 def execute(server: PostgresServer, statement: str) -> object:
     with psycopg.connect(server.url("postgres", "postgres"), autocommit=True) as connection:
-        return connection.execute(statement).fetchone()
+        cursor = connection.execute(statement)
+        return cursor.fetchone() if cursor.description else None
+
+
+def wait_for_standby(server: PostgresServer, standby: PostgresServer) -> None:
+    position = execute(server, "SELECT pg_current_wal_lsn()::text")
+    assert isinstance(position, tuple)
+    deadline = time.monotonic() + 120
+    while execute(standby, f"SELECT pg_last_wal_replay_lsn() >= '{position[0]}'::pg_lsn") != (True,):
+        assert time.monotonic() < deadline, "the standby does not catch up"
+        time.sleep(0.05)
 
 
 @contextmanager
@@ -113,7 +123,7 @@ def test_standby_that_stops_is_not_missed(
 
 
 def test_server_that_is_no_standby_is_refused(url: str, server: PostgresServer) -> None:
-    with pytest.raises(InvalidInput, match="no standby"):
+    with pytest.raises(InvalidInput, match="not a standby"):
         open_store(url, read_url=url)
     with pytest.raises(InvalidInput, match="name one"):
         open_store(url, read_url="postgresql://one,two/memories")
@@ -128,13 +138,19 @@ def test_standby_of_another_database_is_refused(url: str, server: PostgresServer
         connection.execute("UPDATE meta SET value = 'another' WHERE key = 'store_id'")
     name = other.rpartition("/")[2]
     there = server.url(name).replace(f":{server.port}/", f":{standby.port}/")
-    position = execute(server, "SELECT pg_current_wal_lsn()::text")
-    assert isinstance(position, tuple)
-    deadline = time.monotonic() + 120
-    while execute(standby, f"SELECT pg_last_wal_replay_lsn() >= '{position[0]}'::pg_lsn") != (True,):
-        assert time.monotonic() < deadline, "the standby does not catch up"
-        time.sleep(0.05)
-    with pytest.raises(Incompatible, match="no standby of"):
+    wait_for_standby(server, standby)
+    with pytest.raises(Incompatible, match="not a standby of"):
+        open_store(url, read_url=there)
+
+
+def test_standby_of_a_copy_of_the_database_is_refused(
+    url: str, server: PostgresServer, standby: PostgresServer
+) -> None:
+    name = url.rpartition("/")[2]
+    execute(server, f'CREATE DATABASE "{name}_copy" TEMPLATE "{name}"')  # with the id of the store
+    wait_for_standby(server, standby)
+    there = server.url(f"{name}_copy").replace(f":{server.port}/", f":{standby.port}/")
+    with pytest.raises(Incompatible, match="not a standby of"):
         open_store(url, read_url=there)
 
 

@@ -231,9 +231,10 @@ def _check_content(options: CommandOptions, file: Path | str) -> Iterator[Findin
             yield Finding("database", "note", f"{file} is large, so its rows were not compared", "memoranda check")
             return
         report = manager.check()
-    for problem in report.problems:
+    damage = [problem for problem in report.problems if problem not in health.problems]
+    for problem in damage:
         yield Finding("database", "problem", problem, "memoranda repair", damaged=True)
-    if report.ok:
+    if not damage:
         memories = plural(report.memories, "memory", "memories")
         yield Finding("database", "ok", f"{file}: {memories}, no damage, schema up to date")
 

@@ -8,6 +8,7 @@ import memoranda_models
 import pytest
 
 from memoranda.cli import doctor
+from memoranda.index.partitions import Partitions
 from memoranda.settings import known_variables
 from tests.driver import sqlite3
 from tests.unit.cli.conftest import Memoranda
@@ -49,6 +50,21 @@ def test_setting_in_env_file_is_checked_too(memoranda: Memoranda, tmp_path: Path
     (tmp_path / ".env").write_text("MEMORY_NONSENSE_AT_ALL=1\n")
     code, findings = _findings(memoranda)
     assert (code, len(_problems(findings))) == (1, 1)
+
+
+def test_missing_device_is_reported_once_without_advice_to_repair(
+    memoranda: Memoranda, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("USE_GPU", "true")
+    monkeypatch.setattr(Partitions, "_has_gpu", _report_no_device)
+    memoranda.add_facts()
+    found = [each for each in _problems(_findings(memoranda)[1]) if each["detail"] == "no device"]
+    assert [each["advice"] for each in found] == [""]
+
+
+def _report_no_device(partitions: Partitions) -> bool:
+    partitions.problems.append("no device")
+    return False
 
 
 def test_bad_value_of_a_setting_is_a_problem_and_other_checks_run(

@@ -66,7 +66,7 @@ class StandbyStore(PostgresStore):
 
         store_id, in_recovery = self._read(None, read)
         if not in_recovery:
-            raise InvalidInput(f"{self._connections.where} is no standby: name one that replays the primary's log")
+            raise InvalidInput(f"{self._connections.where} is not a standby: name one that replays the primary's log")
         return str(store_id)
 
 
@@ -120,11 +120,18 @@ class ReplicatedStore(PostgresStore):
     def _find_standby(self) -> StandbyStore:
         if self._standby is None:
             standby = self._open_standby()
-            if standby.id != self.id:
+            try:
+                self._require_same(standby)
+            except BaseException:
                 standby.close()
-                raise Incompatible(f"{standby.where} is no standby of {self._connections.where}")
+                raise
             self._standby = standby
         return self._standby
+
+    def _require_same(self, standby: StandbyStore) -> None:
+        """Raise `Incompatible` for another database. A copy of this one has its id, but not its name."""
+        if standby.id != self.id or standby.read_name() != self.read_name():
+            raise Incompatible(f"{standby.where} is not a standby of {self._connections.where}")
 
     def _answer(self, ask: Callable[[PostgresStore], R]) -> R:
         store = self._choose()

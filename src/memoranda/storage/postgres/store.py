@@ -103,6 +103,10 @@ _MAY_NOT_VACUUM: Final = (
     "migrate` as the role that owns the tables, which allows it on PostgreSQL 17 and newer; on 16 run `memoranda "
     "upkeep` as that role"
 )
+_HELD: Final = (
+    "{where}: rows that were forgotten are still on disk: a transaction, a prepared one, a replication slot or a "
+    "standby holds them; the next upkeep tries again"
+)
 _MAY_SET_IDS: Final = "SELECT has_sequence_privilege(pg_get_serial_sequence('changes', 'seq'), 'UPDATE')"
 _STATUS: Final = (
     "SELECT pg_database_size(current_database()), current_user, rolsuper OR rolbypassrls,"
@@ -120,6 +124,8 @@ class PostgresStore:
         self._commits = Committers(self._commit, self._connections.address.pool_size)
         self._committed = 0
         self._is_copying = False
+        self._held: str | None = None
+        """Why erased rows could not be removed, when the latest try failed."""
         self._dimensions: dict[int, int] = {}
         try:
             self.id = self._prepare()
@@ -233,11 +239,11 @@ class PostgresStore:
                     return False
                 vacuum.vacuum(driver, rewrite=rewrite)
             if self.write(_finish_erasure, tenant=ANY):
+                self._held = None
                 return True
             pause(attempt)  # for the transactions that run now, which may see the rows
-        _LOGGER.warning(
-            "%s: another transaction, or a standby, still holds rows that were erased", self._connections.where
-        )
+        self._held = _HELD.format(where=self._connections.where)
+        _LOGGER.warning("%s", self._held)
         return False
 
     def check(self) -> list[str]:
@@ -273,12 +279,14 @@ class PostgresStore:
 
     def status(self) -> StoreStatus:
         def ask(driver: Any) -> tuple[Any, ...]:
-            size, role, bypasses, pending = driver.execute(_STATUS, (ERASURE_PENDING,)).fetchone()
-            refused = vacuum.refused_tables(driver) if pending else []
-            return size, role, bypasses, refused, driver.info.parameter_status("server_version")
+            found = driver.execute(_STATUS, (ERASURE_PENDING,)).fetchone()
+            refused = vacuum.refused_tables(driver) if found[-1] else []
+            return *found, refused, driver.info.parameter_status("server_version")
 
-        size, role, bypasses, refused, version = self._fetch(None, ask)
+        size, role, bypasses, pending, refused, version = self._fetch(None, ask)
         kept = [_MAY_NOT_VACUUM.format(where=self._connections.where, table=each) for each in refused[:1]]
+        if pending and not refused and self._held is not None:
+            kept.append(self._held)
         unbound = _UNBOUND.format(where=self._connections.where, role=role) if bypasses else None
         return StoreStatus(
             database=self._connections.where,
@@ -308,6 +316,11 @@ class PostgresStore:
                 return work(connection)
 
         return self._connections.retry_read(once)
+
+    def read_name(self) -> str:
+        """Return the name of the database, which the server gives: a pooler may know it by another."""
+        [[(name,)]] = self._ask(None, ("SELECT current_database()", ()))
+        return str(name)
 
     def _ask(self, tenant: Tenant, *statements: Statement) -> list[list[Row]]:
         """Return the rows of each statement, in one round trip to the server."""

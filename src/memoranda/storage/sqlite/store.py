@@ -333,6 +333,8 @@ class SQLiteStore:
 
     def _find_damage(self) -> str | None:
         """Return what can be seen at once to be wrong. The store still opens: `check` and `repair` need it."""
+        if self.get_meta(meta.COPY_UNFINISHED) is not None:  # it counts its memories when it is complete
+            return None
         try:
             damage = self._find_lost_changes() or find_hidden_rows(self._connections.fetch)
         except Incompatible as error:
