@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -17,18 +18,31 @@ def _setting(variable: str, default: Any) -> Any:
     return field(default=default, metadata={"variable": variable})
 
 
+def mask_password(url: str) -> str:
+    """Return a URL with its password replaced by asterisks."""
+    scheme, separator, rest = url.partition("://")
+    login, at, host = rest.rpartition("@")
+    if ":" in login:
+        login = f"{login.partition(':')[0]}:***"
+    return re.sub(r"(password=)[^&]*", r"\1***", f"{scheme}{separator}{login}{at}{host}")
+
+
+def _without_password(value: object) -> object:
+    return mask_password(value) if isinstance(value, str) and "://" in value else value
+
+
 _POSITIVE: Final = (
     "short_term_ttl", "session_timeout", "max_conversation_history", "max_cache_size", "recall_ledger_size",
     "recall_ledger_days", "index_bytes",
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class MemoryConfig:
     """All settings. Each field names its environment variable."""
 
     db_url: str = _setting("MEMORY_DB_URL", "sqlite:///memories.db")
-    read_url: str | None = field(default=None, repr=False, metadata={"variable": "MEMORY_READ_URL"})
+    read_url: str | None = _setting("MEMORY_READ_URL", None)
     """A standby of the PostgreSQL server in `db_url`: it answers long reads, once it has all that was written."""
     faiss_index_path: str | None = _setting("FAISS_INDEX_PATH", None)
     """The file of the search index; next to the database when None."""
@@ -81,6 +95,10 @@ class MemoryConfig:
     commit_size: int = _setting("MEMORY_COMMIT_SIZE", 0)
     """How many memories of one `remember` are committed together: with 0 all of them. The server uses 32, so that one
     tenant's long call does not hold up another's."""
+
+    def __repr__(self) -> str:
+        shown = ((each.name, getattr(self, each.name)) for each in fields(self) if each.repr)
+        return f"MemoryConfig({', '.join(f'{name}={_without_password(value)!r}' for name, value in shown)})"
 
     def __post_init__(self) -> None:
         if isinstance(self.commit_size, bool) or not isinstance(self.commit_size, int) or self.commit_size < 0:

@@ -45,8 +45,7 @@ from memoranda.server.config import ServerConfig, is_loopback, strip_port
 from memoranda.server.keys import split_key
 from memoranda.server.routes import memories as memory_routes
 from memoranda.sessions import redis
-from memoranda.sessions.redis import mask_password
-from memoranda.settings import _parse_settings
+from memoranda.settings import _parse_settings, mask_password
 from memoranda.storage.postgres.connections import parse_url
 from memoranda.storage.sqlite.store import path_from_url
 from memoranda.text.sentences import sentence_spans

@@ -76,3 +76,16 @@ def test_invalid_value_is_named_in_the_error(variable: str, text: str, monkeypat
     monkeypatch.setenv(variable, text)
     with pytest.raises(InvalidInput, match=text):
         get_settings()
+
+
+def test_settings_print_no_password() -> None:
+    config = MemoryConfig(
+        db_url="postgresql://ann:s3@cret@host/db",
+        read_url="postgresql://ann:s3cret@standby/db",
+        redis_url="redis://:s3cret@host/0",
+        audit_key="s3cret",
+    )
+    shown = repr(Settings(config))
+    assert "cret" not in shown
+    assert "db_url='postgresql://ann:***@host/db'" in shown
+    assert "MemoryConfig(db_url='sqlite:///memories.db'" in repr(MemoryConfig())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from copy import copy
 from dataclasses import replace
 from os import PathLike
@@ -16,7 +15,7 @@ from memoranda.manager.maintenance import UpkeepMethods
 from memoranda.manager.memories import MemoryMethods
 from memoranda.manager.transfer import BackupMethods
 from memoranda.manager.workflows import ConversationMethods, ValueMethods, WorkflowMethods
-from memoranda.settings import MemoryConfig, get_settings, with_encryption_key
+from memoranda.settings import MemoryConfig, get_settings, mask_password, with_encryption_key
 from memoranda.text.checks import clean_text
 from memoranda.types import DEFAULT_TENANT, JSON, Clock, RetentionPolicy
 
@@ -124,7 +123,7 @@ class MemoryManager(
         self._components = Components(settings, self._tenant, overrides)
 
     def __repr__(self) -> str:
-        url = re.sub("(?<=://)([^:@/]*):.*@", r"\1:***@", self._components.config.db_url)
+        url = mask_password(self._components.config.db_url)
         return f"MemoryManager({url!r}, tenant={self._tenant!r})"
 
     def __enter__(self) -> Self:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,7 +26,7 @@ from memoranda.sessions.base import (
     qualify_keys,
     with_plain_keys,
 )
-from memoranda.settings import get_settings
+from memoranda.settings import get_settings, mask_password
 from memoranda.types import JSON
 from memoranda.validation import check_ttl, decode_json, encode_json
 
@@ -178,7 +177,7 @@ class RedisClient:
             raise self._translate(error) from error
         except (ValueError, TypeError):
             # Without its cause, which would show the URL with its password.
-            raise InvalidInput(f"{self.safe_url} is no Redis URL: write redis://host:6379/0") from None
+            raise InvalidInput(f"{self.safe_url} is not a Redis URL: write redis://host:6379/0") from None
 
     def call(self, *command: str | int) -> Any:
         """Return the server's answer to one command."""
@@ -240,15 +239,6 @@ def _is_temporary(error: Exception) -> bool:
     return isinstance(error, kinds) or str(error).startswith(_TEMPORARY)
 
 
-def mask_password(url: str) -> str:
-    """Return the URL with its password replaced by asterisks."""
-    scheme, separator, rest = url.partition("://")
-    login, at, host = rest.rpartition("@")
-    if ":" in login:
-        login = f"{login.partition(':')[0]}:***"
-    return re.sub(r"(password=)[^&]*", r"\1***", f"{scheme}{separator}{login}{at}{host}")
-
-
 def _import_errors() -> tuple[type[Exception], tuple[type[Exception], ...]]:
     try:
         from redis.exceptions import NoScriptError, RedisClusterException, RedisError
@@ -282,7 +272,7 @@ def _open_client(url: str, timeout: float, *, decode_responses: bool = False) ->
 
     scheme = url.partition("://")[0].lower()
     if scheme not in _SCHEMES:
-        raise InvalidInput(f"{mask_password(url)} is no Redis URL: it must start with one of {', '.join(_SCHEMES)}")
+        raise InvalidInput(f"{mask_password(url)} is not a Redis URL: it must start with one of {', '.join(_SCHEMES)}")
     # One retry at once: it replaces a pooled connection that was lost when the server restarted.
     options: dict[str, Any] = {
         "retry": Retry(NoBackoff(), 1),
@@ -295,7 +285,7 @@ def _open_client(url: str, timeout: float, *, decode_responses: bool = False) ->
         if nodes is None:
             return cast(_RedisConnection, Redis.from_url(url, **options))
     except ValueError:  # not shown: it can hold a part of the password
-        raise InvalidInput(f"{mask_password(url)} is no Redis URL: check its host and port") from None
+        raise InvalidInput(f"{mask_password(url)} is not a Redis URL: check its host and port") from None
     return cast(_RedisConnection, RedisCluster(**nodes, **options))
 
 
