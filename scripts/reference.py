@@ -27,6 +27,31 @@ INTRODUCTION = """\
 Every name is importable from `memoranda`; nothing is loaded before it is used. `memoranda.aio` has the asynchronous
 versions of the classes, with the same names. This page is written by `python scripts/reference.py`.
 """
+COMMON_HELPS: Final = {
+    "--db": {"Database file or URL. Default: MEMORY_DB_URL."},
+    "--tenant": {"Tenant that owns the data."},
+    "--user": {
+        "User the memories belong to. Without it, they belong to no user.",
+        "Memories of this user. Without it, memories that belong to no user.",
+    },
+    "--agent": {"Agent the memories belong to.", "Only memories of this agent."},
+    "--session": {"Session the memories belong to.", "Only memories of this session."},
+    "--all-users": {"Include the memories of all users."},
+    "--json": {"Print the result as JSON."},
+}
+"""The help texts that "Common options" explains. An option with another text is explained at its command."""
+COMMON_OPTIONS: Final = """\
+Most commands take some of these options. Each command names the ones that it takes.
+
+| option | meaning |
+|---|---|
+| `--db` | Database file or URL. Default: MEMORY_DB_URL. |
+| `--tenant` | Tenant that owns the data. Default: default. |
+| `--user`, `-u` | User the memories belong to. Without it, memories that belong to no user. |
+| `--agent`, `-a` | Agent the memories belong to. Commands that read use only the memories of this agent. |
+| `--session`, `-s` | Session the memories belong to. Commands that read use only the memories of this session. |
+| `--all-users` | Include the memories of all users. |
+| `--json` | Print the result as JSON. |"""
 
 
 def main() -> None:
@@ -77,14 +102,20 @@ def update_cli_page(page: str) -> str:
     before, _, rest = page.partition(START)
     after = rest.partition(END)[2]
     codes = "\n".join(f"| {code} | {meaning} |" for code, meaning in EXIT_CODES.items())
-    parts = ["## Exit codes", f"| code | meaning |\n|---|---|\n{codes}", "## Commands", *_command_sections()]
+    parts = ["## Exit codes", f"| code | meaning |\n|---|---|\n{codes}", "## Common options", COMMON_OPTIONS]
+    parts += ["## Commands", *_command_sections()]
     return "\n\n".join([f"{before}{START}", *parts, f"{END}{after}"])
 
 
 def _command_sections() -> Iterator[str]:
     for name, command in _find_commands(get_command(app), "memoranda"):
-        rows = "\n".join(_parameter_row(parameter) for parameter in command.params if parameter.name != "help")
-        yield f"### {name}\n\n{command.help}\n\n| argument or option | meaning |\n|---|---|\n{rows}"
+        parameters = [parameter for parameter in command.params if parameter.name != "help"]
+        rows = [_parameter_row(parameter) for parameter in parameters if not _is_common(parameter)]
+        common = ", ".join(f"`{_long_name(parameter)}`" for parameter in parameters if _is_common(parameter))
+        parts = [f"### {name}", command.help]
+        parts += ["\n".join(["| argument or option | meaning |\n|---|---|", *rows])] if rows else []
+        parts += [f"Common options: {common}."] if common else []
+        yield "\n\n".join(parts)
 
 
 def _find_commands(command: Any, name: str) -> Iterator[tuple[str, Any]]:
@@ -92,6 +123,14 @@ def _find_commands(command: Any, name: str) -> Iterator[tuple[str, Any]]:
         yield name, command
     for child_name, child in getattr(command, "commands", {}).items():
         yield from _find_commands(child, f"{name} {child_name}")
+
+
+def _is_common(parameter: Any) -> bool:
+    return parameter.param_type_name == "option" and parameter.help in COMMON_HELPS.get(_long_name(parameter), ())
+
+
+def _long_name(option: Any) -> str:
+    return max(option.opts, key=len)
 
 
 def _parameter_row(parameter: Any) -> str:
