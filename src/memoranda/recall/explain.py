@@ -237,7 +237,7 @@ def _date(moment: datetime | None) -> str:
 
 _WEIGHTS = {"top": 0.3, "meaning": 4.0, "words": 1.5, "other_speaker": -2.0, "read": 0.06, "fact": 2.5}
 """Fitted on LoCoMo (questions about the wrong person, and about what only another conversation mentions), rounded, and
-checked on LongMemEval: see docs/benchmarks.md."""
+checked on LongMemEval: see docs/benchmarks-history.md."""
 _BIAS = -3.5
 _WEIGHTS_IN_BEST = {**_WEIGHTS, "other_speaker": -4.0, "read": 0.2}
 """The large reranker knows better whether a text answers, and less well whom it is about."""
