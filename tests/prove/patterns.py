@@ -48,11 +48,11 @@ _MATCHED: Final = frozenset(("memoranda.remember.claims.patterns",))
 _READ_PIECES: Final = frozenset(
     f"memoranda.{name}"
     for name in (
-        "recall.query", "recall.question_words", "remember.claims.corrections", "remember.claims.match", "remember.claims.patterns", "remember.claims.remarks",
-        "remember.claims.reports", "remember.claims.withdrawals", "remember.claims.wordings",
-        "remember.claims.values", "remember.reading.answers", "remember.reading.questions", "remember.echoes", "remember.frames", "remember.importance.pleasantries",
+        "recall.query", "recall.questions", "remember.claims.corrections", "remember.claims.match", "remember.claims.patterns", "remember.claims.remarks",
+        "remember.claims.reports", "remember.claims.retractions",
+        "remember.claims.values", "remember.reading.questions", "remember.echoes", "remember.frames", "remember.importance.pleasantries",
         "remember.reading.clauses", "remember.reading.lexicon",
-        "remember.reading.statements", "remember.updates.intentions", "text.wishes",
+        "remember.reading.statements", "remember.updates.links", "text.wishes",
     )
 )  # fmt: skip
 """Modules whose patterns read a sentence, a clause or the beginning of a text: 2,000 characters at most, for which n²

@@ -14,8 +14,13 @@ from numpy.typing import NDArray
 from memoranda.dates.find import Mention, find_mentions
 from memoranda.dates.rules import DAY, WEEK, midnight
 from memoranda.index.partition import Partition
-from memoranda.recall.past_questions import find_time_asked_about
-from memoranda.recall.question_words import asks_for_several, find_answer_type, is_about_asker
+from memoranda.recall.questions import (
+    MAX_CHARACTERS,
+    asks_for_several,
+    find_answer_type,
+    find_time_asked_about,
+    is_about_asker,
+)
 from memoranda.text.sentences import EMPTY_WORDS
 from memoranda.text.terms import (
     NAME_KEY,
@@ -131,7 +136,7 @@ _ANYTHING: Final = re.compile(
 def _names_a_thing(text: str, people: Sequence[str], now: datetime) -> bool:
     """Return whether a question has a word to look for besides people, times, and words for asking about anything."""
     text = _ANYTHING.sub(" ", _remove_names(text, people))
-    for mention in find_mentions(text[:_MAX_CHARACTERS], now, prefer="past"):
+    for mention in find_mentions(text[:MAX_CHARACTERS], now, prefer="past"):
         text = text.replace(mention.text, " ")
     return has_content_terms(text)
 
@@ -325,7 +330,6 @@ def _remove_names(question: str, names: Sequence[str]) -> str:
     return " ".join(question.split())
 
 
-_MAX_CHARACTERS: Final = 2_000  # a longer question is not read for dates to its end
 _LEADING_WORDS: Final = re.compile(r"(?:\b(?:on|in|during|of|at|over|within|for)\s+)?(?:\bthe\s+)?$", re.I)
 _MAX_LEADING: Final = 20  # characters before a date that are searched for leading words
 _COUNTED_BACK: Final = re.compile(r"\b(?:ago|back)$", re.I)
@@ -335,7 +339,7 @@ _BARE_WEEKDAY: Final = re.compile(r"(?:mon|tues|wednes|thurs|fri|satur|sun)day",
 
 def parse_windows(text: str, now: datetime) -> tuple[Window, ...]:
     """Return the time windows in a question that start by `now`; dates with a year win over words like "last week"."""
-    start = text[:_MAX_CHARACTERS]
+    start = text[:MAX_CHARACTERS]
     mentions = [each for each in find_mentions(start, now, prefer="past") if each.start <= now and _is_certain(each)]
     dates = [mention for mention in mentions if mention.is_absolute]
     return tuple(window for mention in dates or mentions if (window := _to_window(start, mention)))

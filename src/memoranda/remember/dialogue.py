@@ -10,9 +10,8 @@ from typing import Final
 from memoranda.remember.base import PointsBack, Utterance
 from memoranda.remember.claims.remarks import find_meant, points_back
 from memoranda.remember.frames import find_frame, may_be_anothers
-from memoranda.remember.reading.answers import read_answer
 from memoranda.remember.reading.lexicon import CHANGE
-from memoranda.remember.reading.questions import asks_about_somebody
+from memoranda.remember.reading.questions import asks_about_somebody, read_answer
 from memoranda.storage.base import Store
 from memoranda.storage.message_log import read_last_messages
 from memoranda.text.sentences import first_words, sentence_spans

@@ -12,7 +12,7 @@ from typing import Final
 
 from memoranda.dates.find import find_mentions
 from memoranda.remember.base import KnownMatch, KnownTexts, Rule, Utterance, Verdict
-from memoranda.remember.claims.withdrawals import TAKEN_BACK
+from memoranda.remember.claims.retractions import TAKEN_BACK
 from memoranda.remember.dialogue import DialogueContext
 from memoranda.remember.echoes import merge_spans
 from memoranda.remember.importance.pleasantries import is_bare_answer, is_noise, is_pleasantry, names_by_emoji

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from memoranda.recall.query import match_speakers, parse_query, parse_windows
-from memoranda.recall.question_words import asks_for_several, find_answer_type
+from memoranda.recall.questions import asks_for_several, find_answer_type
 from memoranda.text.terms import HAS_NAME, HAS_NUMBER, HAS_TIME
 
 NOW = datetime(2024, 1, 12, 15, 30, tzinfo=UTC)  # a Friday

@@ -18,13 +18,13 @@ from memoranda.remember.base import Utterance
 from memoranda.remember.claims.match import claims_in_clause, first_person, is_person, same_shape
 from memoranda.remember.claims.patterns import ABOUT_PEOPLE, PREVIOUS
 from memoranda.remember.claims.reports import is_plain_report, is_undone
+from memoranda.remember.claims.retractions import TAKEN_BACK
 from memoranda.remember.claims.values import (
     is_redacted,
     names_person,
     read_value,
     trim_value,
 )
-from memoranda.remember.claims.withdrawals import TAKEN_BACK
 from memoranda.remember.reading.clauses import Clause, find_clauses
 from memoranda.remember.reading.contractions import expand
 from memoranda.remember.reading.entities import NOT_NAMES

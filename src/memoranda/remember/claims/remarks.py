@@ -13,16 +13,16 @@ from typing import Final
 
 from memoranda.remember.base import PointsBack
 from memoranda.remember.claims.reports import is_small_talk, is_undone
-from memoranda.remember.claims.withdrawals import (
+from memoranda.remember.claims.retractions import (
     LEAD,
     TAKEN_BACK,
     did_instead,
     in_full,
+    is_about_words,
     is_somebody_elses,
     named_taken_back,
     withdraws,
 )
-from memoranda.remember.claims.wordings import is_about_words
 from memoranda.remember.importance.pleasantries import is_pleasantry
 from memoranda.remember.reading.contractions import expand
 from memoranda.remember.reading.lexicon import AUXILIARY, DETERMINER, HAPPENED, SOMEBODY

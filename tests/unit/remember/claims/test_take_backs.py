@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from memoranda import MemoryManager, Message
-from memoranda.remember.claims.withdrawals import TAKEN_BACK
+from memoranda.remember.claims.retractions import TAKEN_BACK
 
 START = datetime(2026, 4, 20, 9, tzinfo=UTC)
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from memoranda.remember.reading.answers import read_answer
+from memoranda.remember.reading.questions import read_answer
 
 
 @pytest.mark.parametrize(

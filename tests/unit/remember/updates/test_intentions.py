@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from memoranda import MemoryManager, Message
-from memoranda.remember.updates.intentions import find_ended, tells
+from memoranda.remember.updates.links import find_ended, tells
 from memoranda.testing.fakes import HashEmbedder
 from tests.fake_clock import FakeClock
 

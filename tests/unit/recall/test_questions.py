@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from memoranda import MemoryManager, Message
-from memoranda.recall.past_questions import find_time_asked_about
 from memoranda.recall.query import parse_windows
+from memoranda.recall.questions import find_time_asked_about
 from memoranda.testing.fakes import HashEmbedder
 
 NOW = datetime(2026, 3, 5, 12, tzinfo=UTC)
