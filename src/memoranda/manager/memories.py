@@ -251,7 +251,7 @@ class MemoryMethods(RecallMethods):
         scope, start = self._scope(agent, user, session), check_cursor(after, "after")
         filters = replace(make_filter(where, types), quarantined=check_flag(quarantined, "quarantined"))
         return ResultList(
-            self._components.memories.page(
+            self._components.memories.list_page(
                 scope,
                 filters,
                 check_limit(limit),

@@ -49,16 +49,16 @@ _LEAD_IN = re.compile(
 _CONTRACTED = re.compile(r"\b(who|what|where|when|which|why|how)['’]s\b", re.I)
 _AGAIN = re.compile(r"(?<![\s,])[\s,]+(?:again|please|then|now)\s*(?:\?+\s*)?$", re.I)
 _ASKING = frozenset(query_terms("know tell remind remember"))
-"""Words of what leads to a question: "can you tell me", "do you know"."""
+"""Words that introduce a question: "can you tell me", "do you know"."""
 _SAME_WORDS = {"could": "can", "would": "will", "might": "may", "an": "a", "the": "a"}
-"""Words that make no other question of one; prepositions, negations and pronouns do."""
+"""Words whose exchange does not change the meaning of a question, unlike prepositions, negations and pronouns."""
 _REQUEST = re.compile(
     r"(?:(?:please|kindly|hey|ok|okay|now|so|and|can you|could you|would you|will you)\b[\s,]*)*"
     r"(?:tell|write|explain|remind|show|give|list|help|find|make|summari[sz]e|translate|describe|suggest|recommend|draft|create|compare|"
     r"calculate|define|read|sing|name|count|generate|compose|check|look up|search)\b",
     re.I,
 )
-"""What asks the listener for something in place of a question: "Tell me a joke."."""
+"""A request instead of a question: "Tell me a joke."."""
 _PRIOR_WORDS = (0.03, 0.08)
 """Typical mean and deviation of the share of a question's term weight that a text holds."""
 

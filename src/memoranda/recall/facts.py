@@ -1,10 +1,10 @@
-"""What is known about whom: the current value of each slot, what it replaced, and what is disputed.
+"""Read facts: the current value of each slot, the values that it replaced, and disputes.
 
 Facts are read from the claims of the stored memories by the rules that decide what a new memory ends
 (`storage.supersession`), as of the time that is asked for. Claims link and end older ones, and for that a loose reading
 does no harm; but a list of facts is read without the words around them, where "I love the idea", "the answer is
-gravity" and "school starts on the 2nd" say nothing. So only claims are shown that say the same to somebody who did not
-hear the conversation (`is_shown`). What is left out is still recalled.
+gravity" and "school starts on the 2nd" say nothing. So only claims are shown that are understood without the
+conversation (`is_shown`). The others are still recalled.
 """
 
 from __future__ import annotations
@@ -23,19 +23,21 @@ from memoranda.storage.base import Store
 from memoranda.storage.claim_resolution import made_by
 from memoranda.storage.claims import (
     ANY_ATTRIBUTE,
-    TAKE_BACK,
+    RETRACTIONS,
     THAT_PERSON,
     Claim,
     StoredClaim,
+    claim_time,
     claims_in,
     claims_in_scope,
     claims_of,
     fold,
     owner_of,
     slot_of,
+    slot_words,
 )
 from memoranda.storage.past import TimeView, reworded_since
-from memoranda.storage.supersession import MadeClaim, fold_value, replay, told_at
+from memoranda.storage.supersession import MadeClaim, fold_value, replay
 from memoranda.text.places import is_place
 from memoranda.text.terms import query_terms
 from memoranda.types import JSON, Clock, Hit, Memory, Scope, trust_rank
@@ -91,12 +93,12 @@ _DETAIL: Final = re.compile(r"\s(?:with|for|from|of|in|on|at|to|named|called|tha
 
 
 def is_shown(claim: Claim, memory: Memory, *, owned: bool = False) -> bool:
-    """Return whether a claim says something that stands by itself; `owned`, whether it is known whose thing it is."""
+    """Return whether a claim is understood by itself; `owned`, whether the owner of its thing is known."""
     if "…" in claim.attribute or _RELATIVE.fullmatch(claim.value.strip()) or is_place(claim.subject):
         return False
     if claim.attribute.casefold() == claim.subject.casefold():
         return False  # the name was read as the attribute: "ana lives in Lyon"
-    said = _said(claim, memory)
+    said = _evidence_text(claim, memory)
     if not claim.value:
         return _is_plain_habit(claim, said)
     if _POINTING.search(claim.value) or _GOES_ON.match(claim.value):
@@ -115,10 +117,10 @@ def is_shown(claim: Claim, memory: Memory, *, owned: bool = False) -> bool:
 
 
 def _is_owned_thing(claim: Claim, memory: Memory) -> bool:
-    return claim.single and _WHOSE.match(_said(claim, memory)) is not None
+    return claim.single and _WHOSE.match(_evidence_text(claim, memory)) is not None
 
 
-def _said(claim: Claim, memory: Memory) -> str:
+def _evidence_text(claim: Claim, memory: Memory) -> str:
     start = memory.evidence[0] if memory.evidence else 0
     return memory.content[max(0, claim.span[0] - start) : claim.span[1] - start]
 
@@ -177,7 +179,7 @@ _NO_FACTS: Final = frozenset((ANY_ATTRIBUTE, "says", "will"))
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """A claim of a slot, and what became of it."""
+    """A claim of a slot, and the times between which it holds."""
 
     claim: Claim
     memory: Memory
@@ -198,7 +200,7 @@ class _Known:
 
     @property
     def order(self) -> tuple[datetime, int, int]:
-        return told_at(self.claim), self.memory.id, self.claim.span[0]
+        return claim_time(self.claim), self.memory.id, self.claim.span[0]
 
     def to_value(self) -> FactValue:
         claim, memory = self.claim, self.memory
@@ -336,20 +338,16 @@ def _resolve(stored: Sequence[StoredClaim]) -> list[_Known]:
     return [
         _Known(claim, each.memory, start or claim.valid_from, claim.valid_to if ending is None else ending.at)
         for each, claim, start, ending in zip(stored, claims, found.starts, found.endings, strict=True)
-        if claim.operation not in TAKE_BACK
+        if claim.operation not in RETRACTIONS
     ]
 
 
 def _may_be_about(later: Memory, known: _Known) -> bool:
     """Return whether later words may be about this claim, not about another one of the same memory."""
-    own = _slot_words(known.claim)
-    others = {_slot_words(claim) for claim in claims_in(known.memory.notes)} - {own}
-    said = {_slot_words(claim) for claim in claims_in(later.notes)}
+    own = slot_words(known.claim)
+    others = {slot_words(claim) for claim in claims_in(known.memory.notes)} - {own}
+    said = {slot_words(claim) for claim in claims_in(later.notes)}
     return own in said or others.isdisjoint(said)
-
-
-def _slot_words(claim: Claim) -> tuple[str, str]:
-    return fold(claim.subject), claim.attribute
 
 
 def _facts_of(slot: Sequence[_Known], moment: datetime) -> Iterator[tuple[Fact, _Known]]:
@@ -363,7 +361,7 @@ def _facts_of(slot: Sequence[_Known], moment: datetime) -> Iterator[tuple[Fact, 
     ]
     # What the turns before it may frame counts only where nobody said anything else.
     sure = [known for known in true_then if not known.claim.doubted]
-    true_then = [known for known in true_then if not (known.claim.doubted and _is_told(known, sure))]
+    true_then = [known for known in true_then if not (known.claim.doubted and _is_known_otherwise(known, sure))]
     if any(known.claim.single for known in true_then):
         affirmed = [known for known in true_then if known.claim.holds and not _is_denied(known, true_then)] or true_then
         groups = [affirmed] if affirmed else []
@@ -375,7 +373,7 @@ def _facts_of(slot: Sequence[_Known], moment: datetime) -> Iterator[tuple[Fact, 
         yield _to_fact(current, slot, moment), current
 
 
-def _is_told(known: _Known, sure: Sequence[_Known]) -> bool:
+def _is_known_otherwise(known: _Known, sure: Sequence[_Known]) -> bool:
     """Return whether something else is known of what a claim is about: its slot, or of a list of things this one."""
     value = fold_value(known.claim.value)
     return any(known.claim.single or fold_value(other.claim.value) == value for other in sure)
@@ -460,7 +458,7 @@ def _disputed(slot: Sequence[_Known], moment: datetime) -> list[_Known]:
     found = [
         known
         for known in holding
-        if known.memory.id in memories and not any(_renews(later, known) for later in holding)
+        if known.memory.id in memories and not any(_is_replaced_by(later, known) for later in holding)
     ]
     for _, current in _facts_of(slot, moment):
         shown = [current, *against] if (against := _disputing(current, slot, moment)) else []
@@ -470,8 +468,8 @@ def _disputed(slot: Sequence[_Known], moment: datetime) -> list[_Known]:
     return sorted(found, key=lambda known: (*(-part for part in known.standing), known.order))
 
 
-def _renews(later: _Known, known: _Known) -> bool:
+def _is_replaced_by(later: _Known, known: _Known) -> bool:
     """Return whether the same person said another value later, as trusted as before."""
     newer, older = later.made, known.made
-    same = newer.voice == older.voice and newer.is_own == older.is_own and later.standing >= known.standing
+    same = newer.speaker == older.speaker and newer.is_own == older.is_own and later.standing >= known.standing
     return same and newer.claim.single and older.claim.single and later.order > known.order

@@ -1,4 +1,4 @@
-"""Finds what was said later about the same thing as a hit, and puts it above the hit when the present is asked for."""
+"""Find later memories about the same thing as a hit, and put them above the hit for a question about the present."""
 
 from __future__ import annotations
 
@@ -10,7 +10,18 @@ from typing import Final, TypeAlias
 
 from memoranda.storage.base import Store
 from memoranda.storage.claim_resolution import BY_MEANING, CONTRADICTS, FOLLOWS, SUPERSEDES
-from memoranda.storage.claims import DISPUTED, FOLLOWED, TAKEN_BACK, claims_in, claims_of, enders_of, fold, times_told
+from memoranda.storage.claims import (
+    DISPUTED,
+    FOLLOWED,
+    RETRACTED,
+    claims_in,
+    claims_of,
+    described_times,
+    ended_when_said,
+    enders_of,
+    fold,
+    slot_words,
+)
 from memoranda.storage.lifecycle import read_followers, read_opposed
 from memoranda.storage.past import TimeView
 from memoranda.storage.supersession import fold_value
@@ -23,12 +34,12 @@ _PAST: Final = re.compile(
     re.I,
 )
 
-# "Do I run more than before?" asks how it is now; how it was is what that is compared with.
+# "Do I run more than before?" is about the present, compared with the past.
 _COMPARED: Final = re.compile(r"\bthan\b(?P<with>.*)", re.I | re.S)
 
 
 def asks_for_the_present(question: str) -> bool:
-    """Return whether a question does not ask for what was."""
+    """Return whether a question is not about the past."""
     return _PAST.search(_COMPARED.sub("", question)) is None
 
 
@@ -48,7 +59,7 @@ _CLOSE: Final = 0.6
 """The share of the best score from which hits answer a question about equally well."""
 _OWN_WORDS: Final = ("lexical", "dense")
 _CLOSE_IN_WORDS: Final = 0.5
-"""The same share of what its own words and their meaning score: a new state is often told beside something else."""
+"""The same share for the score of its own words and meaning: a new state is often part of a longer message."""
 _BEST: Final = 5
 """How many of the best hits may be different states of one thing, however many hits were asked for."""
 _NEARLY: Final = 0.3
@@ -60,7 +71,7 @@ _NEARLY_IN_DIALOGUE: Final = 0.8
 def put_latest_first(question: str, hits: Sequence[Hit]) -> list[Hit]:
     """Return the hits with later states of a thing above earlier ones, where the question asks for the latest state.
 
-    Only what says the same with another value moves: what is merely later may be about something else.
+    Only a hit with another value of the same thing moves: a hit that is merely later may be about something else.
     """
     if len(hits) < 2 or not _asks_for_latest(question):
         return list(hits)
@@ -88,14 +99,14 @@ def _is_same_session(memory: Memory, other: Memory) -> bool:
 
 
 def _asks_for_latest(question: str) -> bool:
-    """Return whether a question asks for how it is now: in words, beside how it was, or for the asker's own count."""
+    """Return whether a question asks for the latest state: in words, in a comparison with the past, or for a count."""
     if _CURRENT.search(question) or _compares_with_the_past(question):
         return True
     return _COUNT.search(question) is not None and _SPAN.search(question) is None
 
 
 def put_ended_first(hits: Sequence[Hit], now: datetime) -> list[Hit]:
-    """Return the hits with what has ended above what replaced it, the latest end first: the past is asked for."""
+    """Return the hits with ended memories above those that replaced them, the latest end first: for the past."""
     ended = [hit for hit in hits if hit.memory.valid_to is not None and hit.memory.valid_to <= now]
     ended.sort(key=lambda hit: (hit.memory.valid_to or now, hit.id), reverse=True)
     ordered: dict[int, Hit] = {}
@@ -115,7 +126,7 @@ def _with_falling_scores(hits: Sequence[Hit]) -> list[Hit]:
 
 
 def _says_as_much(hit: Hit, best: Hit) -> bool:
-    """Return whether a hit answers about as well as the best one, in its own words, not in its neighbours'."""
+    """Return whether a hit answers about as well as the best one, by its own words instead of its neighbours'."""
     if hit.score < _CLOSE * best.score or hit.memory.speaker != best.memory.speaker:
         return False
     return _own_score(hit) >= _CLOSE_IN_WORDS * _own_score(best)
@@ -126,7 +137,7 @@ def _own_score(hit: Hit) -> float:
 
 
 WeakPairs: TypeAlias = dict[tuple[int, int], float]
-"""Memories and older ones that are linked by their meaning, and may be about different things; the strength of each."""
+"""Pairs of a memory and an older one that are linked by meaning, and may be about different things; with strengths."""
 
 
 def attach_later(
@@ -137,9 +148,9 @@ def attach_later(
     known_at: datetime | None = None,
     as_of: datetime | None = None,
 ) -> tuple[list[Hit], WeakPairs]:
-    """Return the hits with what was said later about the same thing, or against it; and which of these pairs are weak.
+    """Return the hits with later memories about the same thing and disputes; and which of these pairs are weak.
 
-    Only what had not expired and was known counts, and what had begun to be true: now, or at `as_of`.
+    Only memories count that had not expired, were known, and had begun to be true: now, or at `as_of`.
     """
     marked = [
         hit.id
@@ -166,8 +177,8 @@ def attach_later(
     def newer_than(memory: Memory) -> tuple[Memory, ...]:
         return _in_order(memory, [found[each] for each in newer_ids.get(memory.id, ()) if each in found])
 
-    def is_settled(memory: Memory, other: Memory) -> bool:
-        return _is_settled(memory, other, (*newer_than(memory), *newer_than(other)))
+    def is_outdated_dispute(memory: Memory, other: Memory) -> bool:
+        return _is_outdated_dispute(memory, other, (*newer_than(memory), *newer_than(other)))
 
     attached = [
         replace(
@@ -177,7 +188,7 @@ def attach_later(
             disputed=tuple(
                 found[other]
                 for other in against_ids.get(hit.id, ())
-                if other in found and not is_settled(hit.memory, found[other])
+                if other in found and not is_outdated_dispute(hit.memory, found[other])
             ),
         )
         for hit in hits
@@ -185,18 +196,18 @@ def attach_later(
     return attached, weak
 
 
-def _is_settled(memory: Memory, other: Memory, newer: Sequence[Memory]) -> bool:
-    """Return whether all that two memories disagree about was said anew since: what is old disputes nothing."""
-    shared = _slots(memory) & _slots(other)
-    return bool(shared) and shared <= {slot for each in newer for slot in _slots(each)}
+def _is_outdated_dispute(memory: Memory, other: Memory, newer: Sequence[Memory]) -> bool:
+    """Return whether newer memories fill all slots in which two memories disagree: an old one disputes nothing."""
+    shared = _slots_of(memory) & _slots_of(other)
+    return bool(shared) and shared <= {slot for each in newer for slot in _slots_of(each)}
 
 
-def _slots(memory: Memory) -> set[tuple[str, str]]:
-    return {(claim.subject.casefold(), claim.attribute) for claim in claims_in(memory.notes)}
+def _slots_of(memory: Memory) -> set[tuple[str, str]]:
+    return set(map(slot_words, claims_in(memory.notes)))
 
 
 def least_share(strength: float, *, in_dialogue: bool) -> float:
-    """Return the share of a hit's score that what was said later must have to be put above it, by the link of both."""
+    """Return the share of a hit's score that a later memory needs to be put above it, by the strength of their link."""
     if strength == 1.0:
         return 0.0
     if strength < BY_MEANING:
@@ -207,7 +218,7 @@ def least_share(strength: float, *, in_dialogue: bool) -> float:
 
 
 def surest_later(hit: Hit, limit: int = 2) -> list[Memory]:
-    """Return what was said later that is most surely about the same thing as a hit, the surest first."""
+    """Return the later memories that are most surely about the same thing as a hit, the surest first."""
     strengths = hit.strengths or (1.0,) * len(hit.later)
     order = sorted(range(len(hit.later)), key=lambda n: (strengths[n], n), reverse=True)
     return [hit.later[n] for n in order[:limit]]
@@ -220,20 +231,20 @@ def put_newer_first(
     now: datetime | None = None,
     make_trusted: Callable[[Memory, Hit], Hit | None] | None = None,
 ) -> list[Hit]:
-    """Return the hits with what was said later above what it follows, and above the replies to what it follows.
+    """Return the hits with later memories above those that they follow, and above the replies to those.
 
-    What only tells what was stands below what holds in the same slot, and what a source of lower trust says below what
-    it disputes.
+    A memory only about the past goes below one that holds in the same slot, and one of lower trust below the one it
+    disputes.
 
     Args:
         hits: The hits, best first.
         make_hit: Returns a hit for a memory that follows a hit; None where it is not to be put above it.
-        replies: By the id of a hit that replies to another hit, the id of that one. A reply is of the time of what it
-            replies to: it repeats what was true then.
-        now: The time that is asked about; None where what was is as good as what holds.
+        replies: By the id of a hit that replies to another hit, the id of that one. A reply repeats what was true when
+            the other was said.
+        now: The time that is asked about; None where past and present states count alike.
         make_trusted: Returns a hit for a memory of higher trust that a hit disputes; None where there is none to show.
     """
-    hits = hits if now is None else _put_what_was_last(hits, now)
+    hits = hits if now is None else _put_past_last(hits, now)
     against = {} if now is None else _more_trusted_in_slot(hits, now)
     ordered: list[Hit] = []
     placed: set[int] = set()
@@ -264,13 +275,13 @@ def put_newer_first(
 
 
 def more_trusted(hit: Hit) -> list[Memory]:
-    """Return what a hit disputes: what sources of higher trust say."""
+    """Return the memories of higher trust that a hit disputes."""
     rank = trust_rank(hit.memory.trust)
     return [memory for memory in hit.disputed if trust_rank(memory.trust) > rank]
 
 
 def _more_trusted_in_slot(hits: Sequence[Hit], now: datetime) -> dict[int, list[Memory]]:
-    """Return for each hit the others of higher trust that say something else in one of its slots, by id."""
+    """Return for each hit, by id, the others of higher trust with another value in one of its slots."""
     if len({hit.memory.trust for hit in hits}) < 2:
         return {}
     speakers = {fold(hit.memory.speaker) for hit in hits if hit.memory.trust == "user" and hit.memory.speaker}
@@ -289,9 +300,9 @@ def _more_trusted_in_slot(hits: Sequence[Hit], now: datetime) -> dict[int, list[
 def _values_at(
     memory: Memory, now: datetime, speakers: Collection[str]
 ) -> dict[tuple[str, str, str | None], str | bool]:
-    """Return what a memory says: of each value whether it holds, and the value of slots with one value at a time.
+    """Return for each value of a memory whether it holds, and the value of each slot with one value at a time.
 
-    Where one person speaks, notes about the user are about that person.
+    With a single speaker, notes about the user are about that person.
     """
     own = {fold(str(memory.user or "")), "user", *(speakers if len(speakers) == 1 else ())}
     found: dict[tuple[str, str, str | None], str | bool] = {}
@@ -305,31 +316,30 @@ def _values_at(
     return found
 
 
-def _put_what_was_last(hits: Sequence[Hit], now: datetime) -> list[Hit]:
-    """Return the hits with what only tells what was ("My old number was …") below what holds in the same slot."""
-    bygone = {hit.id: slots for hit in hits if (slots := _bygone_slots(hit.memory))}
-    if not bygone:
+def _put_past_last(hits: Sequence[Hit], now: datetime) -> list[Hit]:
+    """Return the hits with those only about the past ("My old number was …") below those that hold in the same slot."""
+    past_only = {hit.id: slots for hit in hits if (slots := _past_only_slots(hit.memory))}
+    if not past_only:
         return list(hits)
     holding = {hit.id: _slots_at(hit.memory, now) for hit in hits}
     ordered: dict[int, Hit] = {}
     for place, hit in enumerate(hits):
-        if hit.id in bygone and hit.id not in ordered:
-            ordered |= {each.id: each for each in hits[place + 1 :] if bygone[hit.id] & holding[each.id]}
+        if hit.id in past_only and hit.id not in ordered:
+            ordered |= {each.id: each for each in hits[place + 1 :] if past_only[hit.id] & holding[each.id]}
         ordered.setdefault(hit.id, hit)
     return _with_falling_scores(list(ordered.values()))
 
 
-def _bygone_slots(memory: Memory) -> set[tuple[str, str]]:
-    """Return the slots of a memory whose words all tell what was over when they were said."""
-    made = claims_in(memory.notes)
-    over = all(claim.valid_to is not None and claim.valid_to <= claim.said_at for claim in made)
-    return _slots(memory) if over and not enders_of(memory) else set()
+def _past_only_slots(memory: Memory) -> set[tuple[str, str]]:
+    """Return the slots of a memory if all its claims were over when they were said."""
+    over = ended_when_said(claims_in(memory.notes))
+    return _slots_of(memory) if over and not enders_of(memory) else set()
 
 
 def _slots_at(memory: Memory, now: datetime) -> set[tuple[str, str]]:
     claims = claims_in(memory.notes)
     return {
-        (claim.subject.casefold(), claim.attribute)
+        slot_words(claim)
         for claim in claims
         if claim.single and claim.valid_from <= now and (claim.valid_to is None or claim.valid_to > now)
     }
@@ -338,24 +348,24 @@ def _slots_at(memory: Memory, now: datetime) -> set[tuple[str, str]]:
 def _counts(memory: Memory, view: TimeView) -> bool:
     if memory.archived_at is not None or memory.quarantined_at is not None or memory.has_expired(view.latest):
         return False
-    return not _is_taken_back(memory) if view.known_at is None else memory.recorded_at <= view.known_at
+    return not _is_retracted(memory) if view.known_at is None else memory.recorded_at <= view.known_at
 
 
-def _is_taken_back(memory: Memory) -> bool:
-    """Return whether its speaker took back all that a memory claims: it says nothing about what was said before."""
+def _is_retracted(memory: Memory) -> bool:
+    """Return whether its speaker retracted all claims of a memory: it does not follow any older one."""
     made = claims_of(memory)
-    return bool(made) and all(claim.get(TAKEN_BACK, "doubt") != "doubt" for claim in made)
+    return bool(made) and all(claim.get(RETRACTED, "doubt") != "doubt" for claim in made)
 
 
 def is_true_at(memory: Memory, moment: datetime) -> bool:
-    """Return whether a memory says something about a moment: it was said before, or names a time that includes it."""
+    """Return whether a memory is about a moment: it was said before, or names a time that includes it."""
     return memory.valid_from <= moment or any(
-        start <= moment and (end is None or end > moment) for start, end in times_told(memory.notes)
+        start <= moment and (end is None or end > moment) for start, end in described_times(memory.notes)
     )
 
 
 def _has_begun(memory: Memory, moment: datetime) -> bool:
-    """Return whether a memory does not only tell what is yet to come: "From 1 May my boss is Karin"."""
+    """Return whether a memory is not only about the future: "From 1 May my boss is Karin"."""
     made = claims_in(memory.notes)
     return not made or any(claim.valid_from <= max(moment, claim.said_at) for claim in made)
 

@@ -156,7 +156,7 @@ def _words_of_language(question: str) -> _QuestionWords | None:
 
 ANY_TIME: Final = Window(datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC), "")
 _PERSON = r"(?:i|we|you|he|she|they|(?:my|our|the|his|her|their) [\w'’-]+|(?-i:[A-Z][\w'’-]+))"
-# Says itself that it asks for what was, whatever else it says.
+# Phrases that ask about the past in any question.
 _WAS: Final = re.compile(
     r"(?<!\bam i )(?<!\bi am )(?<!\bis )(?<!\bare )(?<!\bget )(?<!\bgetting )\bused to\b"
     r"|\bprevious(?:ly)?\b|\bformer(?:ly)?\b|\bin the past\b|\bback (?:then|when)\b|\bat (?:that|the) time\b"
@@ -183,7 +183,7 @@ _FIRST_VERB: Final = re.compile(
     r"|am|is|are|do|does|have|has|can|could|should|will|would|may|must)\b|(?<=\w)['’](?:s|m|re|ve|ll)\b",
     re.I,
 )
-# Polite, or about words: the answer is how things are.
+# Politeness, or a question about words: the answer is the present state.
 _NOW: Final = re.compile(
     r"\bagain\s*\??$|\b(?:now|currently|these days|nowadays|at the moment|today)\b|\bwhat was (?:it|that)\b"
     r"|\bdid (?:i|we|you|he|she|they) (?:just |ever |already )?"
@@ -193,7 +193,7 @@ _NOW: Final = re.compile(
 
 
 def find_time_asked_about(question: str, windows: Sequence[Window], now: datetime) -> Window | None:
-    """Return the time of which what was true then is asked for; None for a question about the present.
+    """Return the past time that a question is about; None for a question about the present.
 
     Args:
         question: The question.

@@ -36,7 +36,7 @@ _SPREAD_DEPTH = 40
 PEOPLE_SHARE = 0.9
 """The same for people with names: who is asked about tells more there than that the user asks about themselves."""
 COMPANY_ODDS = 19.0
-"""Nineteen of twenty answers about somebody are in talks in which that person took part."""
+"""Nineteen of twenty answers about somebody are in conversations in which that person took part."""
 _INSIDE_ODDS = 4.0
 _LATER_SHARE = 0.5
 """Share of the gain right after a window, falling from there: people talk about an event for some time after it."""
@@ -270,7 +270,7 @@ def session_gains(scores: FloatArray, candidates: CandidateSet) -> FloatArray:
 
 
 def _company(said: NDArray[np.bool_], candidates: CandidateSet) -> NDArray[np.bool_]:
-    """Return what the speakers asked about said, and what others said in the talks with them."""
+    """Return the memories of the speakers asked about, and those of others in conversations with them."""
     sessions = np.unique(candidates.sessions[said])
     with_them = np.isin(candidates.sessions, sessions[sessions != UNNAMED])
     company: NDArray[np.bool_] = said | (with_them & (candidates.dialogue > 0))
@@ -278,15 +278,15 @@ def _company(said: NDArray[np.bool_], candidates: CandidateSet) -> NDArray[np.bo
 
 
 def speaker_gains(said: NDArray[np.bool_], company: NDArray[np.bool_] | None = None) -> FloatArray:
-    """Return the gain of what the speakers asked about said: the less that is of the scope, the higher it is.
+    """Return the gain of the memories of the speakers asked about: the smaller their share of the scope, the higher.
 
-    With `company`, all that was said in the talks with them gains, and what they said themselves gains more.
+    With `company`, all memories of conversations with them gain, and their own gain more.
     """
     if company is None or not company.any():
         return said * np.float32(SPEAKER_SHARE * _log_odds(SPEAKER_ODDS, said))
-    of_talks = np.float32(PEOPLE_SHARE * _log_odds(COMPANY_ODDS, company))
+    conversations = np.float32(PEOPLE_SHARE * _log_odds(COMPANY_ODDS, company))
     own = np.float32(PEOPLE_SHARE * _log_odds(SPEAKER_ODDS, said[company]))
-    return (of_talks * company + own * said).astype(np.float32)
+    return (conversations * company + own * said).astype(np.float32)
 
 
 def time_gains(windows: Sequence[Window], candidates: CandidateSet, mentioning: Sequence[IntArray] = ()) -> FloatArray:

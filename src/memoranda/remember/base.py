@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal, Protocol, TypeAlias
+from typing import Final, Literal, Protocol, TypeAlias
 
 from memoranda.dates.find import Mention
 from memoranda.messages.message import Message
-from memoranda.storage.claims import Claim
+from memoranda.storage.claims import FRAMING, Claim
 from memoranda.text.sentences import Span
-from memoranda.types import MemoryType, Status
+from memoranda.types import JSON, MemoryType, Status
 
 EntityKind: TypeAlias = Literal[
     "person", "place", "organisation", "name", "title", "quantity", "email", "url", "handle", "phone"
 ]
-Presented: TypeAlias = Literal["text", "doubt", "beside"]
-"""Why words may not be their speaker's own: those before present them as a text or a line of a play, or may do so, or
-only stand beside them and are about something else: then they hide nothing, but count."""
-PointsBack: TypeAlias = Literal["retract", "doubt", "remark"]
-"""How words bear on what their speaker told before: "jk" takes it back, "in French please" makes a text of it, and "Too
-expensive." may mean anything."""
+Framing: TypeAlias = Literal["quoted", "uncertain", "unrelated_context"]
+"""How earlier turns qualify a message: it is a quotation or a line of a play, it may be one, or the turns are about
+something else. Then it hides nothing; only a quotation makes no claims."""
+Retraction: TypeAlias = Literal["retract", "doubt", "remark"]
+"""How a message affects the speaker's previous change: withdraws it ("jk"), makes it uncertain ("in French please"), or
+only comments ("Too expensive.")."""
+_STORED_FRAMINGS: Final[dict[Framing, str]] = {"quoted": "text", "uncertain": "doubt", "unrelated_context": "beside"}
+"""The framings as the notes of memories store them."""
 Rule: TypeAlias = Literal["empty", "system", "echo", "secret", "greeting", "fragment", "duplicate", "evidence"]
 
 
@@ -42,21 +45,31 @@ class Utterance:
     """The message it came in; None for a plain text."""
     idempotency_key: str | None = None
     owner: str = "user"
-    """Whom "the user" means: the name of the user whose memory it is."""
-    presented: Presented | None = None
-    """Whether the turns before make it something else than news of the speaker's own."""
-    points_back: PointsBack | None = None
-    """How it may bear on the change that its speaker told just before."""
+    """The person that "the user" refers to: the name of the user whose memory it is."""
+    framing: Framing | None = None
+    """How earlier turns qualify it."""
+    retraction: Retraction | None = None
+    """Whether it withdraws the speaker's previous change."""
     asked_about: str = ""
-    """Whom a question right before it asks about instead of its speaker: "my brother"; see `questions`."""
+    """The person that a question right before it asks about instead of its speaker: "my brother"; see `questions`."""
     question: str = ""
     """The question that it answers with a fragment."""
     stated: str = ""
-    """What the question and the fragment say together: "I live in Ghent now."."""
+    """The statement that the question and the fragment make together: "I live in Ghent now."."""
     skips: int = 0
-    """How many messages of the speaker lie between it and the one that it takes back or corrects: "ok", "lol"."""
+    """The number of messages of the speaker between it and the one that it retracts or corrects: "ok", "lol"."""
     echoes: tuple[Span, ...] = ()
     """The parts that only repeat what is known: recalled text that came back without its marks."""
+
+
+def framing_note(framing: Framing) -> str:
+    """Return a framing as the notes of a memory store it."""
+    return _STORED_FRAMINGS[framing]
+
+
+def framing_in(notes: Mapping[str, JSON]) -> Framing | None:
+    """Return the framing in the notes of a memory; None when it has none."""
+    return next((framing for framing, stored in _STORED_FRAMINGS.items() if stored == notes.get(FRAMING)), None)
 
 
 @dataclass(frozen=True, slots=True)

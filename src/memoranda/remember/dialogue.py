@@ -1,4 +1,4 @@
-"""What was said before an utterance: a question that it may answer, and what the turns before may make of it."""
+"""Read the earlier turns of a conversation: the question that an utterance may answer, and what qualifies it."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from memoranda.remember.base import PointsBack, Utterance
-from memoranda.remember.claims.remarks import find_meant, points_back
-from memoranda.remember.frames import find_frame, may_be_anothers
+from memoranda.remember.base import Retraction, Utterance
+from memoranda.remember.claims.remarks import find_retracted_message, read_retraction
+from memoranda.remember.frames import find_framing, may_be_another_persons
 from memoranda.remember.reading.lexicon import CHANGE
 from memoranda.remember.reading.questions import asks_about_somebody, read_answer
 from memoranda.storage.base import Store
@@ -18,19 +18,19 @@ from memoranda.text.sentences import first_words, sentence_spans
 from memoranda.types import Scope
 
 _ANSWER_WORDS: Final = 4
-_ONE_TALK: Final = timedelta(days=1)
-"""How long ago something was said that a message may answer, go on with, or take back."""
+_DIALOGUE_SPAN: Final = timedelta(days=1)
+"""The time within which a message may answer, continue or retract an earlier one."""
 _TURNS: Final = 40
-"""How many turns before a message are read: a role play may go on that long."""
+"""The number of turns before a message that are read: a role play may last that long."""
 _LONGEST_REPORT: Final = 2_000
-"""How many characters of a message are searched for a change."""
+"""The number of characters of a message that are searched for a change."""
 _MAX_QUESTION: Final = 200
-"""How many characters of a question are kept with its answer."""
+"""The number of characters of a question that are kept with its answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class EarlierTurn:
-    """A message of the conversation, as far as it bears on others."""
+    """A message of the conversation: the fields that later messages depend on."""
 
     speaker: tuple[str, str]
     """Role and name."""
@@ -47,13 +47,13 @@ class DialogueContext:
     instructions: frozenset[tuple[str, ...]] = frozenset()
     """The word runs of the system prompts."""
     question: str = ""
-    """What the turn before asked: a single word can then be an answer."""
+    """The question in the turn before: a single word can then be an answer."""
     turns: tuple[EarlierTurn, ...] = ()
     """The turns before, the newest first."""
 
 
 def read_before(store: Store, first: Utterance, scope: Scope) -> DialogueContext:
-    """Return what was said before the first message of a call. Only a message short as answers are has a question."""
+    """Return the conversation before the first message of a call, with the question if the message may be an answer."""
     if first.message is None:
         return DialogueContext()
     last = store.read(lambda tx: read_last_messages(tx, scope, _TURNS), tenant=scope.tenant)
@@ -69,51 +69,55 @@ def read_before(store: Store, first: Utterance, scope: Scope) -> DialogueContext
 def follow_dialogue(
     utterances: Iterable[Utterance], context: DialogueContext
 ) -> Iterator[tuple[Utterance, DialogueContext]]:
-    """Yield each utterance, with what the turns before make of it, and the context in which it was said."""
+    """Yield each utterance, qualified by the turns before it, and the context in which it was said."""
     for utterance in utterances:
-        yield (_place(utterance, context.turns) if utterance.message else utterance), context
+        yield (_with_context(utterance, context.turns) if utterance.message else utterance), context
         turn = EarlierTurn(_speaker_of(utterance), utterance.text, utterance.said_at)
         turns = (turn, *context.turns)[:_TURNS] if utterance.message else context.turns
         context = replace(context, question=_question_in(utterance.text), turns=turns)
 
 
-def _place(utterance: Utterance, before: Iterable[EarlierTurn]) -> Utterance:
-    """Return an utterance with what the turns before make of it, and whether it may take back the one before."""
+def _with_context(utterance: Utterance, before: Iterable[EarlierTurn]) -> Utterance:
+    """Return an utterance with its framing, its retraction, and the statement that it makes as an answer."""
     turns, speaker = [turn for turn in before if _is_recent(turn, utterance)], _speaker_of(utterance)
     own = [turn.text for turn in turns if turn.speaker == speaker]
     asked = turns[0].text if turns and turns[0].speaker != speaker else ""
-    meant = find_meant(utterance.text, own)
-    back = _find_back(utterance, own, meant, answers=asked.rstrip().endswith("?")) if own else None
-    frame = find_frame(own, asked, utterance.text)
-    if frame is None and own and may_be_anothers(utterance.text, own[0]):
-        frame = "doubt"
+    retracted_position = find_retracted_message(utterance.text, own)
+    retraction = (
+        _find_retraction(utterance, own, retracted_position, answers=asked.rstrip().endswith("?")) if own else None
+    )
+    framing = find_framing(own, asked, utterance.text)
+    if framing is None and own and may_be_another_persons(utterance.text, own[0]):
+        framing = "uncertain"
     question = _question_in(asked)
     stated = read_answer(question, utterance.text) if utterance.role == "user" else ""
     return replace(
         utterance,
-        presented=frame,
-        points_back=None if stated else back,
-        skips=meant or 0,
+        framing=framing,
+        retraction=None if stated else retraction,
+        skips=retracted_position or 0,
         asked_about=asks_about_somebody(question),
         question=question if stated else "",
         stated=stated,
     )
 
 
-def _find_back(utterance: Utterance, own: Sequence[str], meant: int | None, *, answers: bool) -> PointsBack | None:
-    """Return how a message bears on what it is about: only words that take it back reach through small talk."""
-    before, speaker = own[meant or 0], f"{utterance.speaker} {utterance.owner}"
-    back = points_back(utterance.text, before, answers=answers, speaker=speaker)
+def _find_retraction(
+    utterance: Utterance, own: Sequence[str], retracted_position: int | None, *, answers: bool
+) -> Retraction | None:
+    """Return how a message affects an earlier one; only a withdrawal reaches past small talk."""
+    before, speaker = own[retracted_position or 0], f"{utterance.speaker} {utterance.owner}"
+    retraction = read_retraction(utterance.text, before, answers=answers, speaker=speaker)
     changed = CHANGE.search(before[:_LONGEST_REPORT]) is not None
-    if back == "retract" and "?" in before:
-        back = "remark"  # it may take back what was asked
-    elif back == "retract":
-        return "doubt" if changed else back  # what a change told stays marked
-    return back if changed and (back == "doubt" or not meant) else None
+    if retraction == "retract" and "?" in before:
+        retraction = "remark"  # it may withdraw the question
+    elif retraction == "retract":
+        return "doubt" if changed else retraction  # a withdrawn change keeps its mark
+    return retraction if changed and (retraction == "doubt" or not retracted_position) else None
 
 
 def _is_recent(turn: EarlierTurn, utterance: Utterance) -> bool:
-    return timedelta(0) <= utterance.said_at - turn.said_at <= _ONE_TALK
+    return timedelta(0) <= utterance.said_at - turn.said_at <= _DIALOGUE_SPAN
 
 
 def _speaker_of(utterance: Utterance) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""What is known already: whether an utterance is the same statement as a known text, and which texts to compare with.
+"""Find known texts that make the same statement as an utterance.
 
 Two texts are the same statement when they have the same words in the same order, up to case, punctuation, white space
 and politeness. Any other difference may be the point of the second one: "before meals" and "after meals", "I have a
@@ -103,57 +103,50 @@ class Fingerprint:
 def fingerprint(text: str, said_at: datetime) -> Fingerprint:
     """Return the features of a text."""
     times = tuple((each.start, each.end) for each in find_mentions(text, said_at) if each.kind == "at")
-    if not times and tells_what_happened(text):
+    if not times and describes_recurring_event(text):
         # "I paid rent" said again next month is another payment.
         day = said_at.replace(hour=0, minute=0, second=0, microsecond=0)
         times = ((day, day + timedelta(days=1)),)
     return Fingerprint(statement_tokens(text), tuple(query_terms(text)), times)
 
 
-def tells_what_happened(text: str) -> bool:
-    """Return whether a text tells of something that may happen again: "I paid rent", not "I was born in Rome"."""
+def describes_recurring_event(text: str) -> bool:
+    """Return whether a text describes an event that may happen again: "I paid rent", not "I was born in Rome"."""
     verbs = [word for word in _FIRST_WORDS.findall(text.lower())[:_VERB_WITHIN] if word not in _NO_EVENTS]
     return any((len(word) > 4 and word.endswith("ed")) or "past" in classes_of(word) for word in verbs)
 
 
 def statement_tokens(text: str) -> tuple[str, ...]:
     """Return the words by which statements are compared; two texts with equal words are the same statement."""
-    spoken, is_told = _without_politeness(text)
+    spoken, is_indirect_question = _without_politeness(text)
     # In options of commands capitals and signs count: "-v" and "-V", "--force" and "-force".
     found = _TOKEN.findall(_WORDS_OF_TEXT.sub(lambda word: word[0].casefold(), spoken)) or spoken.split()
     tokens = ["," if _PAUSE.fullmatch(token) else token for token in found]
-    if is_told and tokens[-1] in _BEING:
+    if is_indirect_question and tokens[-1] in _BEING:
         tokens.insert(1, tokens.pop())  # "tell me where my key is"
-    elif is_told and tokens[1:2] and tokens[1] in _PERSONS:
+    elif is_indirect_question and tokens[1:2] and tokens[1] in _PERSONS:
         tokens.insert(1, "do")  # "tell me where I live"
     ending = _search_end(_POLITE_END, text) or _search_end(_QUESTION, text)
-    asks = is_told or (ending is not None and "?" in ending[0]) or _ASKS.match(spoken)
+    asks = is_indirect_question or (ending is not None and "?" in ending[0]) or _ASKS.match(spoken)
     return (*tokens, "?") if asks else tuple(tokens)
 
 
-def without_politeness(text: str) -> str:
-    """Return a text without a greeting, thanks, "please" and "could you tell me"; all of it when it says only that."""
-    return _without_politeness(text)[0]
-
-
 def _without_politeness(text: str) -> tuple[str, bool]:
-    """Return the same, and whether it asks to be told something."""
+    """Return a text without greeting, thanks, "please" and "could you tell me", and whether it had the latter.
+
+    A text that consists of nothing else is returned whole.
+    """
     plain = text.replace("’", "'").replace("‘", "'").strip()
     spoken = _POLITE_START.sub("", plain, count=1)
     ending = _search_end(_POLITE_END, spoken)
     spoken = _POLITE_WITHIN.sub(r"\1", spoken[: ending.start()] if ending else spoken) or plain
-    told = _TELL_ME.match(spoken)
-    return (spoken, False) if told is None else (spoken[told.end() :], True)
+    request = _TELL_ME.match(spoken)
+    return (spoken, False) if request is None else (spoken[request.end() :], True)
 
 
 def _search_end(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
     """Return what a pattern finds in the last characters: in a long run of marks, a search takes the square of it."""
     return pattern.search(text, max(0, len(text) - _ENDING))
-
-
-def same_statement(one: str, other: str) -> bool:
-    """Return whether two texts are the same words in the same order, up to case, punctuation and politeness."""
-    return statement_tokens(one) == statement_tokens(other)
 
 
 def says_the_same(known: Fingerprint, new: Fingerprint) -> bool:
@@ -261,7 +254,7 @@ _MAX_TERMS: Final = 64
 _NOBODY: Final = ""
 """Instead of a name, for what was said without one."""
 _MAX_NAMES: Final = 8
-"""Where more people spoke, nobody can tell which of them is the user."""
+"""With more speakers, it is unknown which of them is the user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,7 +268,7 @@ class Known:
 
 
 class KnownFinder:
-    """Looks up what texts may repeat: one visit to the index and one to the store for a whole call."""
+    """Looks up the memories that texts may repeat: one read of the index and one of the store for a whole call."""
 
     def __init__(self, store: Store, vectors: Vectors, partitions: Partitions) -> None:
         self._store = store
@@ -285,7 +278,7 @@ class KnownFinder:
     def find(
         self, utterances: Sequence[Utterance], compared: Sequence[Utterance], options: WriteOptions
     ) -> tuple[list[Utterance], Known]:
-        """Return the utterances, with the parts marked that only repeat what recall returned, and what is known.
+        """Return the utterances, with repeated results of recall marked, and the memories that they may repeat.
 
         Args:
             utterances: What the call passes.
@@ -300,7 +293,7 @@ class KnownFinder:
         with partition.lock:
             search = _Search(partition, scope.agent, options.now.timestamp())
             echoed = search.find_all(map(to_lookup, parts), None)
-            same = search.find_all((without_politeness(each.text) for each in compared), scope.session)
+            same = search.find_all((_without_politeness(each.text)[0] for each in compared), scope.session)
             known_terms = {term for each in compared for term in search.indexed(each.text)} if compared else set[str]()
             seq = partition.seq
             names = _named_speakers(partition) if any(_is_unnamed(each, scope) for each in utterances) else {}

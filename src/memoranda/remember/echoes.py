@@ -154,13 +154,13 @@ class EchoIndex:
 
 
 def _with_signs_between(text: str, spans: Sequence[Span]) -> list[Span]:
-    """Return the spans, and what lies between two of them where that has no word."""
+    """Return the spans, and the gaps between them that contain no word."""
     gaps = [(one[1], other[0]) for one, other in pairwise(spans) if one[1] < other[0]]
     return sorted([*spans, *(gap for gap in gaps if not _WORD.search(text, *gap))])
 
 
 def _quotes(line: str) -> bool:
-    """Return whether a line only says that what follows is quoted: "Here is what I remember about you:"."""
+    """Return whether a line only introduces a quotation: "Here is what I remember about you:"."""
     return line.rstrip().endswith(":") and _QUOTING.search(line) is not None and len(sentence_spans(line)) == 1
 
 

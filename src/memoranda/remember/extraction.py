@@ -8,14 +8,23 @@ from typing import Final, TypeVar
 
 from memoranda.dates.find import Mention, find_mentions
 from memoranda.messages.message import Message, text_of
-from memoranda.remember.base import Candidate, Entity, Feature, KnownTexts, NoKnownTexts, Utterance, Verdict
+from memoranda.remember.base import (
+    Candidate,
+    Entity,
+    Feature,
+    KnownTexts,
+    NoKnownTexts,
+    Utterance,
+    Verdict,
+    framing_note,
+)
 from memoranda.remember.claims.find import find_claims
 from memoranda.remember.dialogue import DialogueContext, follow_dialogue
-from memoranda.remember.frames import frame_claims
+from memoranda.remember.frames import apply_framing
 from memoranda.remember.gate import dialogue_context, judge, with_question
 from memoranda.remember.importance.score import combine_features, find_features
 from memoranda.remember.reading.entities import find_entities
-from memoranda.storage.claims import CLAIMS, PRESENTED, VOICE, Claim
+from memoranda.storage.claims import CLAIMS, FRAMING, VOICE, Claim
 from memoranda.types import JSON, MemoryType
 
 _ASSISTANT_FACTOR: Final = 0.6
@@ -54,7 +63,7 @@ def extract_each(
         utterances: What was said, in order.
         known: The texts that are known already.
         importance: Replaces the score.
-        before: What was asked, announced or played before the first one.
+        before: The conversation before the first one.
     """
     people, prompts = (u.speaker for u in utterances), (u.text for u in utterances if u.role == "system")
     first = dialogue_context(people, prompts, before)
@@ -81,7 +90,7 @@ def extract_candidate(
     mentions = find_mentions(utterance.text, utterance.said_at)
     events = tuple(_shift(mention, offset) for mention in mentions)
     entities = find_entities(utterance.text, people)
-    claims = frame_claims(utterance, find_claims(utterance, events))
+    claims = apply_framing(utterance, find_claims(utterance, events))
     claims += _answered_claims(utterance, claims)
     if utterance.role == utterance.speaker == "document":
         claims += _reported_claims(utterance, events, claims)
@@ -99,7 +108,7 @@ def extract_candidate(
 
 
 def _answered_claims(utterance: Utterance, known: Sequence[Claim]) -> tuple[Claim, ...]:
-    """Return what a fragment claims together with the question that it answers; each is made by the whole fragment."""
+    """Return the claims of a fragment together with the question that it answers; the fragment is the evidence."""
     if not utterance.stated:
         return ()
     text, span = utterance.stated, utterance.span
@@ -110,7 +119,7 @@ def _answered_claims(utterance: Utterance, known: Sequence[Claim]) -> tuple[Clai
 
 
 def _reported_claims(utterance: Utterance, events: Sequence[Mention], known: Sequence[Claim]) -> tuple[Claim, ...]:
-    """Return what a page or file that is stored for a user says as "I"."""
+    """Return the claims in the first person of a page or file that is stored for a user."""
     spoken = find_claims(replace(utterance, speaker=utterance.owner), events)
     return tuple(replace(claim, reported=True) for claim in spoken if claim not in known)
 
@@ -153,8 +162,8 @@ def to_notes(candidate: Candidate) -> dict[str, JSON]:
     said = candidate.utterance
     if said.role == "user" and said.owner not in ("user", said.speaker):
         notes[VOICE] = said.owner
-    if said.presented:
-        notes[PRESENTED] = said.presented
+    if said.framing:
+        notes[FRAMING] = framing_note(said.framing)
     return {key: value for key, value in notes.items() if value}
 
 

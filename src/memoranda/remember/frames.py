@@ -1,10 +1,9 @@
-"""What a turn of a conversation does to the turns beside it. Pure.
+"""Decide whether earlier turns make a statement fictional, quoted or hypothetical. Pure.
 
-"I moved to Ghent" means nothing after "Translate my next message", after "What did you do in 1998?", or before "…in The
-Sims". The ways to say so are endless. So nothing is listed that frames: what a turn may be for a change beside it to
-count is listed instead. A turn is understood sentence by sentence, as small talk, as a statement with a subject, a verb
-and an end, or as a question that names what it asks about. Words about words, about fiction and about somebody's speech
-are never understood. In doubt a turn frames: a change is then only linked, and is recalled all the same.
+Only turns that are fully understood (small talk, complete statements, complete questions) are trusted; any other turn
+makes a change uncertain: it is linked but hides nothing. So "I moved to Ghent" counts for little after "Translate my next
+message", after "What did you do in 1998?", or before "…in The Sims". Sentences about words, fiction and somebody's speech
+are never understood.
 """
 
 from __future__ import annotations
@@ -14,9 +13,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from memoranda.remember.base import Presented, Utterance
+from memoranda.remember.base import Framing, Utterance
 from memoranda.remember.claims.find import is_claimed, is_understood
-from memoranda.remember.claims.remarks import OWN, points_back, says_nothing, says_what_stayed
+from memoranda.remember.claims.remarks import OWN, read_retraction, says_nothing, states_no_change
 from memoranda.remember.claims.reports import is_opening, is_small_talk, is_undone, is_whole
 from memoranda.remember.claims.values import read_value
 from memoranda.remember.reading.clauses import find_clauses
@@ -27,18 +26,18 @@ from memoranda.remember.reading.statements import (
     ABOUT_TEXTS,
     ABOUT_WORDS,
     LONGEST,
-    POINTING_BACK,
+    REFERS_BACK,
     is_complete_question,
     is_question,
     is_statement,
 )
-from memoranda.storage.claims import TAKE_BACK, Claim
+from memoranda.storage.claims import RETRACTIONS, Claim
 from memoranda.text.cache import text_cache
 from memoranda.text.sentences import Span, blank_out, sentence_spans, split_sentences
 from memoranda.text.terms import query_terms
 
 _LAST: Final = 3
-"""How many sentences at the end of a turn may ask something of whoever speaks next."""
+"""How many sentences at the end of a turn may ask the next speaker for something."""
 _POINTER = r"(?:this|these|following|below|next|as follows)"
 # Something yet to come: "the next message", "Here's a poem"; but not "this week".
 _AHEAD: Final = re.compile(rf"\b{_POINTER}\b(?! {TIMES})|^\W*here\b", re.I)
@@ -48,7 +47,7 @@ _LASTS: Final = re.compile(
     rf"|following \w+s|{FICTION}|let['’]?s|act as|you(?:['’]re| are| be|['’]ll be| will be| play)|youth|life|childhood|years?)\b",
     re.I,
 )
-"""Says that a frame goes on for more than one message: "each of my messages", "two parts", "you are the doctor"."""
+"""A framing that lasts for more than one message: "each of my messages", "two parts", "you are the doctor"."""
 _ENDS: Final = re.compile(
     rf"(?:^|[.!?,\n])\W{{0,9}}(?:(?:ok|okay|so|and|but|now|please|let['’]?s|let us|time to|you can|we can|i want to|that was \w+)\b\W{{0,9}}){{0,6}}"
     rf"(?:(?:end|ending|stop|quit|exit|enough|pause|no more|done with|out of)(?: (?:of|with|out|the|this|our|that|all))*"
@@ -60,7 +59,7 @@ _THANKS: Final = re.compile(r"\W{0,9}(?:many )?(?:thanks|thank you|thx)\b(?![^?]
 _LONG_AGO: Final = re.compile(r"\b(?:(?:19|20)\d\d|(?:twen|thir|for|fif|six|seven|eigh|nine)ties)\b", re.I)
 """A year or a decade: what follows in the story may have happened then."""
 _DEFINITE: Final = re.compile(r"\W*(?:the|it|this|that)\b", re.I)
-_OF_ANOTHER: Final = re.compile(
+_ANOTHER_PERSONS: Final = re.compile(
     r"\b(?:his|her|their|(?!(?:it|that|this|what|who|how|where|here|there|let|he|she|today|one)['’])[^\W\d]{2,}['’]s) (?!(?:an?|the|been|not|going)\b)[^\W\d]{2,}",
     re.I,
 )
@@ -70,7 +69,7 @@ _TO_LISTENER: Final = re.compile(
     r"|\b(?:i|we)(?:['’]ll| will|['’]m (?:going|about|trying) to|['’]d like| (?:want|need|would like|wanna|have) (?:you|to|this|that|it|some help|help|feedback))\b",
     re.I,
 )
-"""Speaks to the listener, or of what the speaker is about to do: a request, an announcement, a role."""
+"""Addresses the listener, or announces what the speaker is about to do: a request, an announcement, a role."""
 # "Go ahead.", "And then?", "Your turn": asks for whatever comes next.
 _PROMPTS: Final = re.compile(
     r"\W*(?:(?:ok|okay|so|and|then|now|well|alright|right|please|great|sure|yes|i am ready|we are ready|let us)\b\W*)*"
@@ -84,50 +83,54 @@ _ACKNOWLEDGES: Final = re.compile(
 _ADDRESSED: Final = re.compile(r",? (?-i:[A-Z])\w+(?=[!,.]*$)")
 
 
-def find_frame(own: Sequence[str], asked: str, said: str = "") -> Presented | None:
-    """Return what the turns before a message may make of it; None where all of them are understood.
+def find_framing(own: Sequence[str], asked: str, said: str = "") -> Framing | None:
+    """Return how earlier turns qualify a message, or None when all of them are understood.
 
-    A frame stays open until its speaker says something outside of it again: thanks, a question about something else, or
-    that it is over. One that is said to go on ("from now on", a role play) stays open until it is said to be over.
+    A framing stays open until its speaker says something outside of it: thanks, a question about something else, or that
+    it is over. A lasting one ("from now on", a role play) stays open until its speaker says that it is over.
 
     Args:
         own: What the same speaker said before in the conversation, the newest first.
         asked: What somebody else said right before the message; empty when nobody did.
-        said: The message itself: a statement that shares a word with it is what it goes on from, and not beside it.
+        said: The message itself: it continues a statement that shares a word with it.
     """
     own, asked = [expand(text).text for text in own], expand(asked).text
-    found = _asks_for(asked, answers=bool(own) and is_question(own[0])) if asked else None
+    found = _framing_by_request(asked, answers=bool(own) and is_question(own[0])) if asked else None
     closed = False
     for distance, text in enumerate(own):
         if _ENDS.search(text[:LONGEST]):
             break
         if closed and not _LASTS.search(text[:LONGEST]):
             continue
-        opened = _opens(text)
+        opened = _framing_of_next(text)
         if distance == 0 and opened is None and not (_is_own_report(text) or _share_words(text, said)):
-            found = found or "beside"
+            found = found or "unrelated_context"
         if opened is not None and (distance == 0 or _LASTS.search(text[:LONGEST])):
-            found = opened if found != "text" else found
+            found = opened if found != "quoted" else found
         elif opened is not None:
-            found = "doubt" if found in (None, "beside") else found
+            found = "uncertain" if found in (None, "unrelated_context") else found
         closed = closed or (opened is None and not any(map(is_statement, split_sentences(text))))
     return found
 
 
-def may_be_anothers(text: str, before: str) -> bool:
-    """Return whether "the laptop" may be the one that the words before called somebody else's: "grandpa's computer"."""
-    return _DEFINITE.match(text) is not None and _OF_ANOTHER.search(before[:LONGEST]) is not None
+def may_be_another_persons(text: str, before: str) -> bool:
+    """Return whether "the laptop" may be another person's, named in the words before: "grandpa's computer"."""
+    return _DEFINITE.match(text) is not None and _ANOTHER_PERSONS.search(before[:LONGEST]) is not None
 
 
 @text_cache(256)
-def _opens(text: str) -> Presented | None:
-    """Return what a turn may make of its speaker's next one; None where it is understood, and can make nothing of it."""
+def _framing_of_next(text: str) -> Framing | None:
+    """Return how a turn may qualify its speaker's next one; None where the turn is understood."""
     if text.rstrip().endswith(_OPEN_END):
-        return "text"
+        return "quoted"
     sentences = split_sentences(text)
-    if len(text) <= LONGEST and all(map(_stands_alone, sentences)):
+    if len(text) <= LONGEST and all(map(_is_understood_alone, sentences)):
         return None
-    return "text" if any(_presents(each[:LONGEST]) for each in sentences if not is_statement(each)) else "doubt"
+    return (
+        "quoted"
+        if any(_announces_text(each[:LONGEST]) for each in sentences if not is_statement(each))
+        else "uncertain"
+    )
 
 
 _TAG: Final = re.compile(r"\s/[a-z]{1,5}\W*$", re.I)
@@ -140,73 +143,75 @@ _CONDITION: Final = re.compile(
 )
 
 
-def frame_claims(utterance: Utterance, claims: tuple[Claim, ...]) -> tuple[Claim, ...]:
-    """Return the claims of a message, those that the words around them may make somebody else's or a text as no facts."""
+def apply_framing(utterance: Utterance, claims: tuple[Claim, ...]) -> tuple[Claim, ...]:
+    """Return the claims of a message; those that the words around them may qualify are marked as uncertain or quoted."""
     offset = utterance.span[0]
     spans = [(first - offset, last - offset) for first, last in (claim.span for claim in claims)]
     kept: list[Claim] = []
     for claim, span in zip(claims, spans, strict=True):
-        # What one may have several of fills no slot that something else could lose.
-        framed = claim.single and claim.operation not in TAKE_BACK
-        frame = _frame_within(utterance.text, span, spans) if framed else None
-        if frame is None and claim.attribute in ("city", "employer") and claim.holds:
-            frame = None if is_whole(utterance.text, span, spans) else "doubt"
+        # A value of a list-valued attribute replaces no other value.
+        may_hide = claim.single and claim.operation not in RETRACTIONS
+        framing = _framing_in_message(utterance.text, span, spans) if may_hide else None
+        if framing is None and claim.attribute in ("city", "employer") and claim.holds:
+            framing = None if is_whole(utterance.text, span, spans) else "uncertain"
         weak = replace(claim, operation="state" if claim.operation == "update" else claim.operation)
-        kept.append(claim if frame is None else replace(weak, reported=frame == "text", doubted=True))
+        kept.append(claim if framing is None else replace(weak, reported=framing == "quoted", doubted=True))
     return tuple(kept)
 
 
-def _frame_within(text: str, span: Span, spans: Sequence[Span]) -> Presented | None:
-    """Return what the rest of a message may make of what it claims in one place."""
+def _framing_in_message(text: str, span: Span, spans: Sequence[Span]) -> Framing | None:
+    """Return how the rest of a message may qualify one of its claims."""
     if _TAG.search(text) or _LETTER.match(text):
-        return "text"
-    found: set[Presented | None] = set()
+        return "quoted"
+    found: set[Framing | None] = set()
     for start, end in sentence_spans(text):
         sentence = text[start:end]
         if start <= span[0] < end:
-            found.add(_frame_in_sentence(text, (start, end), span, spans))
+            found.add(_framing_in_sentence(text, (start, end), span, spans))
         elif not is_opening(sentence) and len(sentence) <= LONGEST:
-            found.add(_frame_before(sentence) if end <= span[0] else _frame_after(sentence, text[:start]))
-    return "text" if "text" in found else "doubt" if "doubt" in found else None
+            found.add(
+                _framing_of_following(sentence) if end <= span[0] else _framing_of_preceding(sentence, text[:start])
+            )
+    return "quoted" if "quoted" in found else "uncertain" if "uncertain" in found else None
 
 
-def _frame_in_sentence(text: str, sentence: Span, span: Span, spans: Sequence[Span]) -> Presented | None:
-    """Return the same for the rest of its own sentence: "As she sang, …", "… is how my essay begins"."""
+def _framing_in_sentence(text: str, sentence: Span, span: Span, spans: Sequence[Span]) -> Framing | None:
+    """Return how the rest of its sentence may qualify a claim: "As she sang, …", "… is how my essay begins"."""
     left = blank_out(text, spans)
     before, after = left[sentence[0] : span[0]], left[span[1] : sentence[1]]
     if ABOUT_WORDS.search(before) and not OWN.match(before) and not is_opening(before):
-        return "text"
+        return "quoted"
     if ABOUT_WORDS.search(after):
-        points = POINTING_BACK.search(after) or _THAT_TEXT.search(after)
+        points = REFERS_BACK.search(after) or _THAT_TEXT.search(after)
         goes_on = is_question(after) or is_statement(after.lstrip(" ,;-–—…"))
         if points or not goes_on:
-            return "text" if points or ABOUT_TEXTS.search(after) else "doubt"
-    return "doubt" if _CONDITION.match(after) else None
+            return "quoted" if points or ABOUT_TEXTS.search(after) else "uncertain"
+    return "uncertain" if _CONDITION.match(after) else None
 
 
-def _frame_before(sentence: str) -> Presented | None:
-    """Return what a sentence makes of those after it in the same message."""
+def _framing_of_following(sentence: str) -> Framing | None:
+    """Return how a sentence may qualify those after it in the same message."""
     if not (ABOUT_TEXTS.search(sentence) or _AHEAD.search(sentence)):
         return None
     if _AHEAD.search(sentence) and (ABOUT_WORDS.search(sentence) or _ENDS_AHEAD.search(sentence)):
-        return "text"
+        return "quoted"
     if is_statement(sentence):
-        return None if OWN.match(sentence) else "doubt"
-    return "text" if ABOUT_TEXTS.search(sentence) else None
+        return None if OWN.match(sentence) else "uncertain"
+    return "quoted" if ABOUT_TEXTS.search(sentence) else None
 
 
-def _frame_after(sentence: str, before: str) -> Presented | None:
-    """Return what a sentence makes of those before it in the same message: "That's the first line of my novel."."""
-    if ABOUT_WORDS.search(sentence) and (POINTING_BACK.search(sentence) or _THAT_TEXT.search(sentence)):
-        return "text"
+def _framing_of_preceding(sentence: str, before: str) -> Framing | None:
+    """Return how a sentence may qualify those before it in the same message: "That's the first line of my novel."."""
+    if ABOUT_WORDS.search(sentence) and (REFERS_BACK.search(sentence) or _THAT_TEXT.search(sentence)):
+        return "quoted"
     if is_statement(sentence) or is_question(sentence):
-        return "doubt" if is_undone(sentence) or says_what_stayed(sentence, before) else None
+        return "uncertain" if is_undone(sentence) or states_no_change(sentence, before) else None
     if ABOUT_TEXTS.search(sentence) and _TO_LISTENER.search(sentence) is None:
-        return "text"
-    return "doubt" if points_back(sentence) in ("retract", "doubt") else None
+        return "quoted"
+    return "uncertain" if read_retraction(sentence) in ("retract", "doubt") else None
 
 
-def _presents(sentence: str) -> bool:
+def _announces_text(sentence: str) -> bool:
     """Return whether a sentence that states nothing says that a text or a play follows."""
     if _PLAY.search(sentence):
         return True
@@ -215,7 +220,7 @@ def _presents(sentence: str) -> bool:
 
 
 def _is_own_report(text: str) -> bool:
-    """Return whether all that a turn says is its speaker's own: small talk, facts about themselves, or a question."""
+    """Return whether a turn consists of small talk, questions, and facts about its speaker."""
     return all(
         is_question(each) or is_opening(each) or (OWN.match(each) is not None and is_claimed(each))
         for each in split_sentences(text)
@@ -231,7 +236,7 @@ def _is_about_text(sentence: str) -> bool:
     return ABOUT_TEXTS.search(sentence) is not None and read_value(sentence).kind != "address"
 
 
-def _stands_alone(sentence: str) -> bool:
+def _is_understood_alone(sentence: str) -> bool:
     """Return whether a sentence is complete, and says nothing about what comes next."""
     if is_small_talk(sentence) or (is_understood(sentence) and not _is_about_text(sentence)):
         return True
@@ -241,11 +246,11 @@ def _stands_alone(sentence: str) -> bool:
         return is_complete_question(sentence)
     if _TO_LISTENER.search(sentence) or not is_statement(sentence) or not sentence.endswith((".", "!")):
         return False
-    return RECENT.search(sentence) is not None or not _tells_past(sentence)
+    return RECENT.search(sentence) is not None or not _describes_past(sentence)
 
 
-def _tells_past(sentence: str) -> bool:
-    """Return whether a sentence tells of the past, so that what follows may go on with that: "In 1998 …"."""
+def _describes_past(sentence: str) -> bool:
+    """Return whether a sentence describes the past, which the next sentences may continue: "In 1998 …"."""
     return _LONG_AGO.search(sentence) is not None or any(each.tense == "past" for each in find_clauses(sentence))
 
 
@@ -256,15 +261,15 @@ def _acknowledges(sentence: str) -> bool:
     return says_nothing(_ADDRESSED.sub("", sentence))
 
 
-def _asks_for(text: str, *, answers: bool) -> Presented | None:
-    """Return what a turn of somebody else makes of the next one; None where it asks for nothing but how things are.
+def _framing_by_request(text: str, *, answers: bool) -> Framing | None:
+    """Return how another person's turn may qualify the next one; None where it only asks about the present state.
 
     `answers` says that it may be the answer to a question, which need not be a sentence: "On Main Street."
     """
-    found: Presented | None = None
+    found: Framing | None = None
     for sentence in (each[-LONGEST:] for each in split_sentences(text)[-_LAST:]):
         if _PROMPTS.fullmatch(sentence):
-            return "doubt"
+            return "uncertain"
         if is_small_talk(sentence) or _THANKS.match(sentence) or _acknowledges(sentence):
             continue
         sentence = _ACKNOWLEDGES.sub("", sentence)
@@ -272,12 +277,12 @@ def _asks_for(text: str, *, answers: bool) -> Presented | None:
         if asks_about_speaker(sentence):
             continue
         if ABOUT_WORDS.search(sentence) and not states:  # "I've told nobody" asks for nothing
-            return "text"
+            return "quoted"
         if is_question(sentence):
             asked = asks_about_somebody(sentence)
             if not asked:
-                return "doubt"
-            found = "beside"
+                return "uncertain"
+            found = "unrelated_context"
         elif not is_statement(sentence) and not answers:
-            return "doubt"
+            return "uncertain"
     return found

@@ -12,7 +12,7 @@ from typing import Final
 
 from memoranda.dates.find import find_mentions
 from memoranda.remember.base import KnownMatch, KnownTexts, Rule, Utterance, Verdict
-from memoranda.remember.claims.retractions import TAKEN_BACK
+from memoranda.remember.claims.retractions import WITHDRAWAL
 from memoranda.remember.dialogue import DialogueContext
 from memoranda.remember.echoes import merge_spans
 from memoranda.remember.importance.pleasantries import is_bare_answer, is_noise, is_pleasantry, names_by_emoji
@@ -154,7 +154,7 @@ def _check_content(utterance: Utterance, context: DialogueContext) -> Verdict | 
     if not _says_something(utterance, context):
         return reject(utterance, "greeting", "only pleasantries: nothing is said")
     words = first_words(utterance.text, 3)
-    if len(words) <= 2 and not utterance.points_back and not _is_complete(utterance.text, words, context):
+    if len(words) <= 2 and not utterance.retraction and not _is_complete(utterance.text, words, context):
         return reject(utterance, "fragment", "one or two words that mean nothing alone")
     return None
 
@@ -164,7 +164,7 @@ def _says_something(utterance: Utterance, context: DialogueContext) -> bool:
     text = utterance.text
     if has_content(text, context.names) or find_mentions(text, utterance.said_at):
         return True
-    if utterance.points_back or TAKEN_BACK.search(text) or names_by_emoji(text):
+    if utterance.retraction or WITHDRAWAL.search(text) or names_by_emoji(text):
         return True
     if context.question and is_bare_answer(text):
         return True

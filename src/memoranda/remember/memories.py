@@ -88,7 +88,7 @@ class Memories:
         self._vectors.attach_stored([memory])
         return memory
 
-    def page(
+    def list_page(
         self,
         scope: Scope,
         where: Filter,
@@ -132,7 +132,7 @@ class Memories:
             return chosen
         return self._store.read(lambda tx: as_known_at(tx, chosen, known_at), tenant=scope.tenant)
 
-    def by_key(self, scope: Scope, key: str) -> Memory | None:
+    def find_by_key(self, scope: Scope, key: str) -> Memory | None:
         return self._store.read(lambda tx: memory_by_key(tx, scope, key), tenant=scope.tenant)
 
     def update(
@@ -184,7 +184,7 @@ class Memories:
 
     def delete_key(self, scope: Scope, key: str) -> bool:
         """Remove what is saved under a key of exactly this scope; return whether there was something."""
-        memory = self.by_key(scope, key)
+        memory = self.find_by_key(scope, key)
         if memory is None:
             return False
         return self._apply_change(Remove(scope, (memory.id,))).reason == "1 removed"

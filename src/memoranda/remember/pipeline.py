@@ -1,9 +1,9 @@
 """The remember pipeline: stores texts and messages in one commit and returns outcomes.
 
 Read `RememberPipeline._remember` from top to bottom: validate → find known texts → gate and extract → plan the changes
-→ embed → write, then ask the model, if there is one, and write what it found. One call is one commit: it holds the
-messages for the log, the memories, and the ends of the claims that they replace. What a model finds is a second commit,
-and only where a commit size is set is a long call several.
+→ embed → write, then ask the model, if there is one, and write its facts. One call is one commit: it holds the messages
+for the log, the memories, and the ends of the claims that they replace. The facts of a model are a second commit. With
+a commit size, a long call is several commits.
 """
 
 from __future__ import annotations
@@ -23,7 +23,13 @@ from memoranda.llm.structured import CallPause
 from memoranda.messages.message import CONVERTERS, Message, VendorMessage, as_message, is_message
 from memoranda.remember.base import Candidate, NoKnownTexts, Utterance, Verdict
 from memoranda.remember.dialogue import DialogueContext, follow_dialogue, read_before
-from memoranda.remember.duplicates import Known, KnownFinder, KnownTextIndex, tells_what_happened, utterance_of_memory
+from memoranda.remember.duplicates import (
+    Known,
+    KnownFinder,
+    KnownTextIndex,
+    describes_recurring_event,
+    utterance_of_memory,
+)
 from memoranda.remember.echoes import merge_spans
 from memoranda.remember.extraction import (
     extract_candidate,
@@ -70,7 +76,7 @@ _SMALLEST_COMMIT: Final = 2
 _NO_DIALOGUE: Final = DialogueContext()
 _NOT_ANSWERED: Final = "the model has not answered yet"
 _CLOCKS_DIFFER: Final = timedelta(minutes=1)
-"""By how much a message may be dated after it was stored without a word about it: clocks differ."""
+"""The time by which a message may be dated after it was stored without a note: clocks differ."""
 DATED_IN_FUTURE: Final = "dated in the future"
 """The key in the notes for the time that a message was dated with, when that lies after the time it was stored."""
 _MAX_CONTENTS: Final = 1_000_000
@@ -92,7 +98,6 @@ class RememberPipeline:
     ) -> None:
         self._store = store
         self._vectors = vectors
-        self._partitions = partitions
         self._reader = None if llm is None else ModelReader(store, llm)
         self._use_gate = use_gate
         self._known = KnownFinder(store, vectors, partitions)
@@ -173,17 +178,18 @@ class RememberPipeline:
     def _extract(self, utterances: Sequence[Utterance], known: Known, options: WriteOptions) -> list[Extracted]:
         """Return the candidates and verdicts of each utterance. A plain text does not go through the gate."""
         judged = [utterance for utterance in utterances if self._is_judged(utterance, options)]
-        told = utterances if options.keep_all else judged
-        before = read_before(self._store, told[0], options.scope) if told else _NO_DIALOGUE
+        in_dialogue = utterances if options.keep_all else judged
+        before = read_before(self._store, in_dialogue[0], options.scope) if in_dialogue else _NO_DIALOGUE
         if options.keep_all:
             utterances = [utterance for utterance, _ in follow_dialogue(utterances, before)]
         found = iter(extract_each(judged, known.texts, importance=options.importance, before=before))
         return [
-            next(found) if self._is_judged(each, options) else self._keep(each, known, options) for each in utterances
+            next(found) if self._is_judged(each, options) else self._store_unjudged(each, known, options)
+            for each in utterances
         ]
 
-    def _keep(self, utterance: Utterance, known: Known, options: WriteOptions) -> Extracted:
-        """Return what becomes of an utterance that does not go through the gate: a text may be a duplicate."""
+    def _store_unjudged(self, utterance: Utterance, known: Known, options: WriteOptions) -> Extracted:
+        """Return the candidate or verdict of an utterance without the gate; a text may be a duplicate."""
         if utterance.message is None and self._is_compared(utterance, options):
             verdict = check_duplicate(utterance, known.texts)
             if verdict is not None and verdict.rule == "duplicate":
@@ -192,7 +198,7 @@ class RememberPipeline:
         # A memory that expires makes no claims, and neither does a message where nothing is extracted, or a prompt.
         spoken = self._use_gate and options.keep_all and utterance.role != "system"
         makes_claims = (utterance.message is None or spoken) and options.type not in EXPIRING
-        return _keep(utterance, options, makes_claims=makes_claims)
+        return _candidate_without_gate(utterance, options, makes_claims=makes_claims)
 
     def _is_compared(self, utterance: Utterance, options: WriteOptions) -> bool:
         """Return whether an utterance is compared with what is known."""
@@ -324,12 +330,14 @@ def _mask_message(message: Message) -> Message:
     return message if masked == known else Message.from_dict(masked)
 
 
-def _keep(utterance: Utterance, options: WriteOptions, *, makes_claims: bool) -> Extracted:
-    """Return what becomes of an utterance that does not go through the gate."""
+def _candidate_without_gate(utterance: Utterance, options: WriteOptions, *, makes_claims: bool) -> Extracted:
+    """Return the candidate of an utterance that does not go through the gate, without its recalled parts."""
     if utterance.message is not None:
         utterance = replace(utterance, text=mask_secrets(utterance.text))
     if utterance.message is None and (found := find_recalled_spans(utterance.text) or utterance.echoes):
-        return _keep_new(utterance, merge_spans([*found, *utterance.echoes]), options, makes_claims=makes_claims)
+        return _without_recalled_parts(
+            utterance, merge_spans([*found, *utterance.echoes]), options, makes_claims=makes_claims
+        )
     if utterance.text == "":
         return [reject(utterance, "empty", f"the {utterance.role} message has no text")]
     candidate = extract_candidate(utterance, _NO_DIALOGUE, 1.0, options.importance)
@@ -338,10 +346,10 @@ def _keep(utterance: Utterance, options: WriteOptions, *, makes_claims: bool) ->
     return [candidate if makes_claims else replace(candidate, claims=())]
 
 
-def _keep_new(
+def _without_recalled_parts(
     utterance: Utterance, recalled: Sequence[Span], options: WriteOptions, *, makes_claims: bool
 ) -> Extracted:
-    """Return what is left of a plain text without its recalled parts, and a verdict that they were left out."""
+    """Return the candidate of a plain text without its recalled parts; a verdict when nothing else is left."""
     text, position = "", 0
     for start, end in recalled:
         text += utterance.text[position:start]
@@ -350,7 +358,9 @@ def _keep_new(
     verdict = reject(utterance, "echo", "recalled text coming back")
     if not first_words(left, 1):
         return [verdict]
-    return _keep(replace(utterance, text=left, span=(0, len(left)), echoes=()), options, makes_claims=makes_claims)
+    return _candidate_without_gate(
+        replace(utterance, text=left, span=(0, len(left)), echoes=()), options, makes_claims=makes_claims
+    )
 
 
 def _plan(utterance: Utterance, found: Extracted, options: WriteOptions) -> list[NewMemory | Verdict]:
@@ -365,7 +375,7 @@ def _plan(utterance: Utterance, found: Extracted, options: WriteOptions) -> list
         if utterance.message is None:
             new = from_text(piece.content, options, importance=piece.importance)
             new.trust, new.deduplicate, new.notes = utterance.role, True, _notes_without_evidence(piece)
-            new.recurs = tells_what_happened(piece.content)
+            new.recurs = describes_recurring_event(piece.content)
         else:
             new = from_message(piece.content, utterance.message, options, piece.type)
             new.importance, new.notes = piece.importance, to_notes(piece)

@@ -225,7 +225,7 @@ class Values:
         """Return the value; None when there is none."""
         if is_short_term(kind):
             return self._short_term().get(Namespace(self._tenant, agent=agent), [key]).get(key)
-        memory = self._memories().by_key(
+        memory = self._memories().find_by_key(
             make_scope(self._tenant, clean_text(agent, "agent_id"), session=session), clean_text(key, "key")
         )
         return None if memory is None else memory.value

@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, and_, exists, func, or_, select
 
 from memoranda.storage.base import ReadTransaction, Transaction, chunked
 from memoranda.storage.changes import QUARANTINE, NewMemory, StoredTurn
-from memoranda.storage.claims import times_told
+from memoranda.storage.claims import described_times
 from memoranda.storage.message_log import MessageLogWriter
 from memoranda.storage.row_hash import row_hash
 from memoranda.storage.rows import (
@@ -241,7 +241,7 @@ def _terms(new: NewMemory) -> str:
 
 def true_from(new: NewMemory | Memory) -> datetime | None:
     """Return when what a memory says became true, if it says so and that is before it was said."""
-    first = min((start for start, _ in times_told(new.notes)), default=None)
+    first = min((start for start, _ in described_times(new.notes)), default=None)
     return first if first is not None and first < new.valid_from else None
 
 

@@ -1,4 +1,4 @@
-"""Finds the stored claim that a change is about which names only a value: "I sold the boat", "correction: 1985"."""
+"""Find the stored claim for a change that names only a value: "I sold the boat", "correction: 1985"."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memoranda.storage.changes import StoredMessage
 from memoranda.storage.claims import (
     ANY_ATTRIBUTE,
     CLAIMS,
-    TAKE_BACK,
+    RETRACTIONS,
     THAT_PERSON,
     Claim,
     StoredClaim,
@@ -23,6 +23,7 @@ from memoranda.storage.claims import (
     fold,
     has_shape,
     owner_of,
+    slot_words,
     value_shape,
     write_notes,
 )
@@ -34,18 +35,18 @@ from memoranda.text.sentences import blank_out
 from memoranda.types import Memory
 
 _LATEST: Final = 4
-"""How many memories back somebody may take back what they said."""
-_TAKEN_BACK_WITHIN: Final = timedelta(days=1)
+"""The number of latest memories that a retraction may be about."""
+_RETRACTABLE_WITHIN: Final = timedelta(days=1)
 _TURNS: Final = 40
-"""How many messages back somebody may take back what they said, through small talk and what others answered."""
+"""The number of earlier messages that a retraction may be about, past small talk and answers of others."""
 _MEASURES: Final = frozenset(("day", "time", "money"))
 
 
 def bind_claims(tx: Transaction, memory: Memory, related: Sequence[int]) -> Memory:
-    """Give a change that names only values the attribute of the claim that it changes.
+    """Set the attribute of a change that names only values to that of the claim that it changes.
 
-    "I sold the boat" is about the claim with the boat, and "correction: 1985" about the latest year. What no stored
-    claim fits keeps no attribute, and so changes nothing.
+    "I sold the boat" is about the claim with the boat, and "correction: 1985" about the latest year. A change that fits
+    no stored claim keeps no attribute, and so changes nothing.
     """
     claims = claims_in(memory.notes)
     if all(_is_bound(claim) for claim in claims):
@@ -56,7 +57,7 @@ def bind_claims(tx: Transaction, memory: Memory, related: Sequence[int]) -> Memo
         each
         for claim in known
         if claim.subject != THAT_PERSON
-        for each in ([claim] if _is_bound(claim) else _bind(claim, _find_meant(tx, memory, claim, related)))
+        for each in ([claim] if _is_bound(claim) else _bind_claim(claim, _find_candidates(tx, memory, claim, related)))
     ]
     notes = {**memory.notes, CLAIMS: [claim.to_json() for claim in bound]}
     write_notes(tx, memory.id, notes)
@@ -64,7 +65,7 @@ def bind_claims(tx: Transaction, memory: Memory, related: Sequence[int]) -> Memo
 
 
 def _find_person(tx: Transaction, memory: Memory) -> str | None:
-    """Return whom "she" means: the only person in the question that is answered, or in the speaker's words before."""
+    """Return the person that "she" refers to: the only one in the answered question, or in the last message."""
     owner = owner_of(memory)
     last = read_last_messages(tx, owner, _LATEST, memory.message_id) if memory.message_id is not None else []
     if last and (last[0].speaker or last[0].role) != memory.speaker and "?" in (last[0].content or ""):
@@ -88,15 +89,15 @@ _NAME: Final = re.compile(r"(?<![.!?] )(?<!^)\b(?!I\b)[A-Z][a-z\u00df-\u024f]+")
 """A name inside a sentence, where a capital is no accident."""
 
 
-def _find_meant(tx: Transaction, memory: Memory, claim: Claim, related: Sequence[int]) -> list[StoredClaim]:
-    """Return the claims that a change which names no slot may be about.
+def _find_candidates(tx: Transaction, memory: Memory, claim: Claim, related: Sequence[int]) -> list[StoredClaim]:
+    """Return the claims that a change without a slot may be about.
 
-    "Correction: 1985" and "scratch that" are about what the speaker said just before, whatever else is known.
+    "Correction: 1985" and "scratch that" are about the speaker's previous statement, whatever else is known.
     """
-    takes_back = claim.operation in TAKE_BACK
-    if (takes_back or claim.operation == "correct") and claim.replaces is None:
+    retracts = claim.operation in RETRACTIONS
+    if (retracts or claim.operation == "correct") and claim.replaces is None:
         found = find_said_before(tx, memory, claim)
-    elif takes_back:
+    elif retracts:
         found = latest_ids(tx, owner_of(memory), _LATEST)
     else:
         found = list(related)
@@ -110,13 +111,13 @@ def _was_said(value: str, stored: Iterable[StoredClaim]) -> bool:
     return any(fold_value(each.as_made().value) == fold_value(value) for each in stored)
 
 
-def takes_back_words(claim: Claim) -> bool:
-    """Return whether a claim takes back words in which no claim was found: they are only linked."""
+def retracts_other_words(claim: Claim) -> bool:
+    """Return whether a claim retracts a statement without claims: the two are only linked."""
     return claim.operation == "retract" and not _is_bound(claim) and claim.replaces is None
 
 
 def find_said_before(tx: Transaction, memory: Memory, claim: Claim) -> list[int]:
-    """Return the memories of the speaker's last words before these; none where these are about others' words since."""
+    """Return the memories of the speaker's previous message; none where the claim is about a later one of others."""
     owner = owner_of(memory)
     if memory.message_id is None:
         return [each for each in latest_ids(tx, owner, 2) if each != memory.id][:1]
@@ -127,7 +128,7 @@ def find_said_before(tx: Transaction, memory: Memory, claim: Claim) -> list[int]
             if skipped < claim.skips:
                 skipped += 1
                 continue
-            if claim.operation == "retract" and not _may_take_back(claim, message, answers):
+            if claim.operation == "retract" and not _may_retract(claim, message, answers):
                 return []
             return ids_of_message(tx, owner, message.message_id)
         answers.append(message.content or "")
@@ -136,21 +137,21 @@ def find_said_before(tx: Transaction, memory: Memory, claim: Claim) -> list[int]
     return []
 
 
-def _may_take_back(claim: Claim, message: StoredMessage, answers: Sequence[str]) -> bool:
-    """Return whether words take back what a message said, and not a question in it or what others answered."""
-    if claim.said_at - message.said_at > _TAKEN_BACK_WITHIN or denies_answer(claim.value, answers, message.content):
+def _may_retract(claim: Claim, message: StoredMessage, answers: Sequence[str]) -> bool:
+    """Return whether a retraction is about the statement of a message, not about its question or an answer to it."""
+    if claim.said_at - message.said_at > _RETRACTABLE_WITHIN or denies_answer(claim.value, answers, message.content):
         return False
     return "?" not in (message.content or "") or not claim.value.casefold().endswith(("that", "this", "mind", "nvm"))
 
 
 def _is_bound(claim: Claim) -> bool:
-    """Return whether it is known which slot a claim is about."""
+    """Return whether the slot of a claim is known."""
     return claim.attribute != ANY_ATTRIBUTE and claim.subject != THAT_PERSON and not names_thing(claim)
 
 
-def _bind(claim: Claim, known: Sequence[StoredClaim]) -> list[Claim]:
+def _bind_claim(claim: Claim, known: Sequence[StoredClaim]) -> list[Claim]:
     """Return the claim in the slot of the stored claim that it is about; as it is, when there is none."""
-    if claim.operation in TAKE_BACK:
+    if claim.operation in RETRACTIONS:
         return _bind_retraction(claim, known)
     if claim.attribute != ANY_ATTRIBUTE:
         return [_bind_noun(claim, known)]
@@ -170,7 +171,7 @@ def _bind(claim: Claim, known: Sequence[StoredClaim]) -> list[Claim]:
 
 
 def _is_only_value(stored: StoredClaim) -> bool:
-    """Return whether the words around a claim hold no other value of its shape, which could be meant as well."""
+    """Return whether the words around a claim contain no other value of its shape."""
     memory, claim = stored.memory, stored.as_made()
     start = memory.evidence[0] if memory.evidence else 0
     around = blank_out(memory.content, [(claim.span[0] - start, claim.span[1] - start)])
@@ -191,7 +192,7 @@ def _bind_retraction(claim: Claim, known: Sequence[StoredClaim]) -> list[Claim]:
     last = max(own, key=lambda stored: (stored.as_made().said_at, stored.memory.id)).memory.id
     made = [stored.as_made() for stored in own if stored.memory.id == last]
     recent = [
-        each for each in made if claim.said_at - each.said_at <= _TAKEN_BACK_WITHIN and _may_be_taken_back(each, claim)
+        each for each in made if claim.said_at - each.said_at <= _RETRACTABLE_WITHIN and _may_be_retracted(each, claim)
     ]
     return [
         replace(
@@ -208,23 +209,22 @@ def _bind_retraction(claim: Claim, known: Sequence[StoredClaim]) -> list[Claim]:
 
 
 def _is_unknown(named: str, known: Sequence[StoredClaim]) -> bool:
-    """Return whether words name a thing that nobody spoke of so far: not "Ghent", which can only be a home."""
+    """Return whether words name a thing that no claim mentions: not "Ghent", which can only be a home."""
     return named[:1].islower() and not any(names_value(stored.as_made().value, named) for stored in known)
 
 
-def _may_be_taken_back(said: Claim, claim: Claim) -> bool:
-    """Return whether words fit a claim: "No, I didn't" does not take back "I like jazz", which replaces nothing."""
-    if said.operation in TAKE_BACK:
+def _may_be_retracted(said: Claim, claim: Claim) -> bool:
+    """Return whether a retraction fits a claim: "No, I didn't" does not fit "I like jazz", which replaces nothing."""
+    if said.operation in RETRACTIONS:
         return False
     return claim.operation == "retract" or said.operation not in ("state", "event") or said.single
 
 
 def _may_have_replaced(change: Claim, named: str, known: Sequence[StoredClaim]) -> bool:
-    """Return whether a change is one of what words name that take it back: "I'm still in Oslo" is about the city."""
+    """Return whether a change may have replaced the thing that a retraction names: "I'm still in Oslo": the city."""
     if change.holds and names_value(change.value, named):
-        return False  # it is what is said to be so still
-    slot = fold(change.subject), change.attribute
-    values = [made.value for stored in known if (fold((made := stored.as_made()).subject), made.attribute) == slot]
+        return False  # the retraction says that this value still holds
+    values = [made.value for stored in known if slot_words(made := stored.as_made()) == slot_words(change)]
     if any(names_value(value, named) for value in values):
         return True
     if change.attribute.rpartition(" ")[2] == fold(named).rpartition(" ")[2]:
@@ -238,7 +238,7 @@ def _is_about(stored: StoredClaim, speaker: str) -> bool:
 
 
 def names_thing(claim: Claim) -> bool:
-    """Return whether a change is about a thing that a longer name may have named before: "the meeting"."""
+    """Return whether a change is about a thing that may have a longer name in another claim: "the meeting"."""
     return (
         claim.operation == "update"
         and claim.attribute.rpartition(" ")[2] in _MEASURES
@@ -247,9 +247,9 @@ def names_thing(claim: Claim) -> bool:
 
 
 def _bind_noun(claim: Claim, known: Sequence[StoredClaim]) -> Claim:
-    """Return a change of "the meeting" as one of "the team meeting", where that is the only one that is known.
+    """Return a change of "the meeting" as one of "the team meeting", where that is the only known meeting.
 
-    It is only linked then, since there may be another that nobody spoke of.
+    It is only linked then, since there may be an unknown one.
     """
     same = [made for stored in known if fold((made := stored.as_made()).subject) == fold(claim.subject)]
     attributes = {made.attribute for made in same if made.single}

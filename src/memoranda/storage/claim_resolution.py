@@ -23,27 +23,28 @@ from memoranda.storage import lifecycle
 from memoranda.storage.add import true_from
 from memoranda.storage.base import ReadTransaction, Transaction
 from memoranda.storage.changes import NewMemory
-from memoranda.storage.claim_binding import bind_claims, find_said_before, takes_back_words
+from memoranda.storage.claim_binding import bind_claims, find_said_before, retracts_other_words
 from memoranda.storage.claims import (
     CLAIMS,
     DISPUTED,
     ENDED_BY,
     FOLLOWED,
-    TAKE_BACK,
-    TAKEN_BACK,
+    RETRACTED,
+    RETRACTIONS,
     Claim,
     StoredClaim,
+    claim_time,
     claims_in,
     claims_in_slots,
     claims_of,
     enders_of,
-    fold,
     index_claims,
     open_claims,
     owner_of,
+    slot_words,
     slots_of,
     slots_of_other_agents,
-    voice_of,
+    speaker_key,
     with_start,
     without_end,
     write_notes,
@@ -55,9 +56,8 @@ from memoranda.storage.supersession import (
     Resolution,
     relate_made,
     replay,
-    told_at,
 )
-from memoranda.text.sentences import Span, blank_out, has_content
+from memoranda.text.sentences import blank_out, has_content, overlap
 from memoranda.types import Memory, Outcome, Scope, trust_rank
 
 CONTRADICTS: Final = "contradicts"
@@ -83,7 +83,7 @@ def resolve_new(tx: Transaction, outcome: Outcome, new: NewMemory) -> Outcome:
     for older_id, claim in new.aligned:
         _add_claim(tx, memory, older_id, claim)
     for claim in claims_in(memory.notes):
-        if takes_back_words(claim):
+        if retracts_other_words(claim):
             follow(tx, memory.id, find_said_before(tx, memory, claim))
     index_claims(tx, memory.id, owner_of(memory), memory.notes)
     stored = [
@@ -105,10 +105,10 @@ def resolve_new(tx: Transaction, outcome: Outcome, new: NewMemory) -> Outcome:
 
 
 def _needs_replay(claim: Claim, others: Sequence[StoredClaim]) -> bool:
-    """Return whether a claim is not simply the latest of its slot: it tells of an earlier time, or takes one back."""
-    if claim.operation in TAKE_BACK or claim.operation == "correct":
+    """Return whether a claim is not simply the latest of its slot: it is older than another one, or retracts one."""
+    if claim.operation in RETRACTIONS or claim.operation == "correct":
         return True
-    return any(told_at(other.as_made()) > told_at(claim) for other in others)
+    return any(claim_time(other.as_made()) > claim_time(claim) for other in others)
 
 
 def _apply(tx: Transaction, new: MadeClaim, others: Sequence[StoredClaim]) -> set[int]:
@@ -123,17 +123,17 @@ def _apply(tx: Transaction, new: MadeClaim, others: Sequence[StoredClaim]) -> se
 
 
 def to_made(stored: StoredClaim) -> MadeClaim:
-    """Return a stored claim as its memory made it, with whose words it is."""
+    """Return a stored claim as its memory made it, with its speaker."""
     return made_by(stored.memory, stored.as_made())
 
 
 def made_by(memory: Memory, claim: Claim) -> MadeClaim:
-    """Return a claim of a memory with whose words it is, and for how long."""
-    return MadeClaim(memory.id, claim, voice_of(memory), memory.expires_at)
+    """Return a claim of a memory with its speaker and the time when it expires."""
+    return MadeClaim(memory.id, claim, speaker_key(memory), memory.expires_at)
 
 
 def follow(tx: Transaction, memory_id: int, older: Iterable[int], strength: float = 1.0) -> None:
-    """Record that a memory says something later about the same thing as older ones, which stay in recall."""
+    """Record that a memory follows older ones about the same thing, which stay in recall."""
     for older_id in sorted(set(older) - {memory_id}):
         lifecycle.associate(tx, memory_id, older_id, FOLLOWS, strength)
         lifecycle.mark(tx, older_id, FOLLOWED)
@@ -146,23 +146,19 @@ def _contradict(tx: Transaction, memory_id: int, other_id: int) -> None:
 
 
 def link_other_agents(tx: Transaction, memory: Memory) -> None:
-    """Link a memory with what the user told other agents about the same: what was said later follows, to whomever.
+    """Link a memory with the user's claims to other agents in the same slots: the later one follows.
 
-    Nothing ends: an agent that was not told of a change still recalls what it was told.
+    Nothing ends: an agent that does not know of a change still recalls its own memories.
     """
-    made = [made_by(memory, claim) for claim in claims_in(memory.notes) if claim.operation not in TAKE_BACK]
+    made = [made_by(memory, claim) for claim in claims_in(memory.notes) if claim.operation not in RETRACTIONS]
     slots = slots_of_other_agents(tx, owner_of(memory), claims_of(memory))
     for other in claims_in_slots(tx, slots) if made else ():
         if claims_of(other.memory)[other.position]["valid_to"] is not None:
             continue
         known = to_made(other)
         for each in made:
-            if _slot_words(each.claim) == _slot_words(known.claim):
-                _link_made(tx, *sorted((known, each), key=lambda one: (told_at(one.claim), one.memory)))
-
-
-def _slot_words(claim: Claim) -> tuple[str, str]:
-    return fold(claim.subject), claim.attribute
+            if slot_words(each.claim) == slot_words(known.claim):
+                _link_made(tx, *sorted((known, each), key=lambda one: (claim_time(one.claim), one.memory)))
 
 
 def _link_made(tx: Transaction, older: MadeClaim, newer: MadeClaim) -> None:
@@ -186,7 +182,7 @@ def _unlink_other_agents(tx: Transaction, memory: Memory) -> None:
 
 
 def _follow_by_meaning(tx: Transaction, memory: Memory, new: NewMemory) -> None:
-    """Record what a memory seems to update, where its channel is trusted as much as that of the older one."""
+    """Record the memories that a memory probably updates, where its channel is trusted as much as theirs."""
     named = ((older if isinstance(older, int) else older.stored_id, likeness) for older, likeness in new.follows)
     likely = {older: likeness for older, likeness in named if older is not None}
     owner = owner_of(memory)
@@ -241,11 +237,11 @@ def resolve_slots(tx: Transaction, slots: Collection[bytes], by: int | None = No
 
 
 def _is_replaced(ending: Ending | None, by: int | None) -> bool:
-    return ending is not None and ending.by == by and not ending.taken_back
+    return ending is not None and ending.by == by and not ending.retracted
 
 
 def release(tx: Transaction, memory: Memory) -> None:
-    """Take back the ends that others gave to a memory's claims, its contradictions, and what it follows."""
+    """Undo the ends that others gave to a memory's claims, its contradictions, and its links to older memories."""
     _unlink_other_agents(tx, memory)
     for _, resolution in _replay_slots(claims_in_slots(tx, slots_of(tx, owner_of(memory), [memory.id]))):
         lifecycle.unlink(tx, [pair for pair in resolution.conflicts if memory.id in pair], CONTRADICTS)
@@ -287,15 +283,11 @@ def _add_claim(tx: Transaction, memory: Memory, older_id: int, claim: Claim) -> 
     (older,) = lifecycle.read_memories(tx, Scope(owner.tenant, user=owner.user), [older_id]) or (None,)
     slot = claim.subject, claim.attribute
     known = [each for each in claims_in(older.notes) if (each.subject, each.attribute) == slot] if older else []
-    if older is None or any(_overlap(claim.span, each.span) for each in known):
+    if older is None or any(overlap(claim.span, each.span) for each in known):
         return
     notes = {**older.notes, CLAIMS: [*claims_of(older), claim.to_json()]}
     write_notes(tx, older_id, notes)
     index_claims(tx, older_id, owner_of(older), notes)
-
-
-def _overlap(one: Span, other: Span) -> bool:
-    return one[0] < other[1] and other[0] < one[1]
 
 
 def _end_claims(tx: Transaction, ended: Sequence[tuple[StoredClaim, Ending]]) -> set[int]:
@@ -307,7 +299,7 @@ def _end_claims(tx: Transaction, ended: Sequence[tuple[StoredClaim, Ending]]) ->
 
 
 def _replay_slots(stored: Sequence[StoredClaim]) -> Iterable[tuple[list[StoredClaim], Resolution]]:
-    """Yield the claims of each slot, and what becomes of them."""
+    """Yield the claims of each slot, and how they are resolved."""
     for _, run in groupby(sorted(stored, key=lambda each: each.slot), key=lambda each: each.slot):
         claims = list(run)
         yield claims, replay([to_made(each) for each in claims])
@@ -317,15 +309,15 @@ def _with_ending(claim: Mapping[str, Any], ending: Ending | None) -> dict[str, A
     made = without_end(claim)
     if ending is None:
         return made
-    back = {TAKEN_BACK: ending.taken_back} if ending.taken_back else {}
-    return made | back | {"valid_to": ending.at.isoformat(), ENDED_BY: ending.by}
+    retracted = {RETRACTED: ending.retracted} if ending.retracted else {}
+    return made | retracted | {"valid_to": ending.at.isoformat(), ENDED_BY: ending.by}
 
 
 def _associate_enders(tx: Transaction, before: Memory, after: Memory) -> None:
     old, new = enders_of(before), enders_of(after)
     if gone := [(by, before.id) for by in sorted(old - new)]:
         lifecycle.unlink(tx, gone, SUPERSEDES)
-        lifecycle.unlink(tx, gone, FOLLOWS)  # what was corrected is no later word about what is right after all
+        lifecycle.unlink(tx, gone, FOLLOWS)  # a corrected memory does not follow the right one
         clear_marks(tx, [before.id])
     for by in sorted(new - old):
         lifecycle.associate(tx, by, before.id, SUPERSEDES)
@@ -334,7 +326,7 @@ def _associate_enders(tx: Transaction, before: Memory, after: Memory) -> None:
 def _end_of(memory: Memory) -> _End:
     """Return when a memory ends by its claims, and by whom; (None, None) when it does not."""
     ended = [claim for claim in claims_of(memory) if ENDED_BY in claim]
-    if not ended or any(TAKEN_BACK in claim for claim in ended) or not _says_only_past(memory):
+    if not ended or any(RETRACTED in claim for claim in ended) or not _says_only_past(memory):
         return None, None
     last = max(ended, key=_valid_to)
     return max(map(_valid_to, claims_of(memory))), last[ENDED_BY]
@@ -345,12 +337,12 @@ def _valid_to(claim: Mapping[str, Any]) -> datetime:
 
 
 def _says_only_past(memory: Memory) -> bool:
-    """Return whether all claims of a memory have ended and it says nothing else."""
+    """Return whether all claims of a memory have ended and its text has no other content."""
     claims = claims_in(memory.notes)
     if any(claim.valid_to is None for claim in claims):
         return False
     start, end = memory.evidence or (0, len(memory.content))
-    if len(memory.content) != end - start:  # words of a model, which say nothing beyond the evidence
+    if len(memory.content) != end - start:  # words of a model, which only repeat the evidence
         return True
     spans = [(claim.span[0] - start, claim.span[1] - start) for claim in claims]
     speaker = {word.lower() for word in (memory.speaker or "").split()}

@@ -36,14 +36,14 @@ from memoranda.types import JSON, Memory, Scope
 
 CLAIMS: Final = "claims"
 ENDED_BY: Final = "ended_by"
-TAKEN_BACK: Final = "taken_back"
-"""The key in a claim that its speaker took back, or may have ("doubt"): it is no fact, and stays in recall."""
+RETRACTED: Final = "taken_back"
+"""The key in a claim that its speaker retracted, or may have ("doubt"): it is not a fact, but stays in recall."""
 SAID_FROM: Final = "said_from"
-"""The key in a claim that corrects another one, and so holds from before it was said: when it says that it holds."""
+"""The key in a correction, which holds from before it was said, for the start that the correction itself states."""
 VOICE: Final = "voice"
-"""The key in a memory's notes for the name of the user, where they speak without one but are known by it."""
-PRESENTED: Final = "presented"
-"""The key in a memory's notes for why it may not be about its speaker: a text, which makes no claims, or in doubt."""
+"""The key in a memory's notes for the name of the user, where they speak without a name but have one."""
+FRAMING: Final = "presented"
+"""The key in a memory's notes for how earlier turns qualify it (`remember.base.Framing`)."""
 _UNNAMED: Final = frozenset(("user", "assistant", "tool", "system"))
 _C = claims.c
 _M = memories.c
@@ -62,27 +62,28 @@ _AS_JSON: Final = type_coerce(
 )
 
 LONG_AGO: Final = datetime(1900, 1, 1, tzinfo=UTC)
-"""When something began of which only the end is told: "Until 3 May I lived in Turku"."""
+"""The start of a state of which only the end is known: "Until 3 May I lived in Turku"."""
 Ends: TypeAlias = dict[int, tuple[int, str]]
 """Claims of one memory by position: the memory that ended each, and when."""
 
 
 THAT_PERSON: Final = "^"
-"""The subject of a claim about "she": the write finds whom the conversation spoke of just before."""
+"""The subject of a claim about "she": the write finds the person that the conversation mentioned just before."""
 ANY_ATTRIBUTE: Final = "*"
 """The attribute of a change that names only values: "I switched from Spotify to Tidal", "I sold the boat"."""
 MAX_FOLLOWED: Final = 20
-"""How many older claims refer to a newer one at most, the latest ones: a list of likes may be long."""
+"""The largest number of older claims, the latest ones, that refer to a newer one: a list of likes may be long."""
 FOLLOWED: Final = "followed"
-"""The key in a memory's notes that says that a later memory says something about the same thing."""
+"""The key in a memory's notes that marks it as followed by a later memory about the same thing."""
 DISPUTED: Final = "disputed"
-"""The key in a memory's notes that says that a source of another trust contradicts it, or it contradicts one."""
+"""The key in a memory's notes that marks a contradiction with a source of another trust."""
 Operation: TypeAlias = Literal["state", "update", "end", "correct", "event", "retract", "doubt", "remark"]
-"""What a sentence does: "I live in Berlin", "I moved to Ghent", "I no longer live in Berlin", "I meant Ghent", "I moved
-to Ghent ten years ago", "Scratch that"; after a change, "…in The Sims", and a remark, "Too expensive.", which may mean
-anything: the change hides nothing then, and after a remark it is still what was said last."""
-TAKE_BACK: Final = frozenset(("retract", "doubt", "remark"))
-"""The operations of words about what their speaker said just before."""
+"""The kind of a sentence: "I live in Berlin" (state), "I moved to Ghent" (update), "I no longer live in Berlin" (end),
+"I meant Ghent" (correct), "I moved to Ghent ten years ago" (event), "Scratch that" (retract). After a change, "…in The
+Sims" (doubt) and "Too expensive." (remark): both keep it from hiding anything; after a remark it is still the latest
+statement."""
+RETRACTIONS: Final = frozenset(("retract", "doubt", "remark"))
+"""The operations of a sentence about its speaker's previous statement."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,10 +113,10 @@ class Claim:
     """Whether a page or file says it as "I": it may be about its author, so it is no fact, but it disputes one."""
 
     skips: int = 0
-    """How many messages of the speaker lie between words that take something back, and what they are about."""
+    """The number of messages of the speaker between a retraction and the retracted message."""
 
     doubted: bool = False
-    """Whether the turns before may frame it: it hides nothing, and is a fact only where nothing else fills its slot."""
+    """Whether earlier turns make it uncertain: it hides nothing, and is a fact only if nothing else fills its slot."""
 
     def to_json(self) -> dict[str, JSON]:
         return {
@@ -146,12 +147,12 @@ class StoredClaim:
     slot: bytes
 
     def as_made(self) -> Claim:
-        """Return the claim as its memory made it, whatever others said later."""
+        """Return the claim as its memory made it, without the effects of later claims."""
         return claim_from_json(as_made(claims_of(self.memory)[self.position]))
 
 
-def voice_of(memory: Memory) -> str:
-    """Return whose words a memory is: a person by name, or empty for a note that nobody in particular said."""
+def speaker_key(memory: Memory) -> str:
+    """Return the name that identifies the speaker of a memory; empty for a note without a speaker."""
     name = fold(memory.speaker or "")
     if name and name not in _UNNAMED:
         return name
@@ -164,10 +165,10 @@ def claims_in(notes: Mapping[str, Any]) -> tuple[Claim, ...]:
     return tuple(claim_from_json(item) for item in found if isinstance(item, dict)) if isinstance(found, list) else ()
 
 
-def times_told(notes: Mapping[str, Any]) -> list[tuple[datetime, datetime | None]]:
-    """Return the times of which a memory tells: those of its claims, or without any, the times that its words name.
+def described_times(notes: Mapping[str, Any]) -> list[tuple[datetime, datetime | None]]:
+    """Return the times that a memory describes: those of its claims, or without claims the times in its text.
 
-    What happened once is so from then on. Of what lasted until a time, nobody knows since when.
+    An event is true from its time on. A state that lasted until a time has no known start.
     """
     made = claims_in(notes)
     if made or not isinstance(notes.get("events"), list):
@@ -219,7 +220,7 @@ def as_made(claim: Mapping[str, Any]) -> dict[str, Any]:
 def without_end(claim: Mapping[str, Any]) -> dict[str, Any]:
     """Return the claim without an end that another memory gave it."""
     made = dict(claim)
-    made.pop(TAKEN_BACK, None)
+    made.pop(RETRACTED, None)
     return made | {"valid_to": None} if made.pop(ENDED_BY, None) is not None else made
 
 
@@ -228,6 +229,23 @@ def with_start(claim: Mapping[str, Any], start: datetime | None) -> dict[str, An
     made = dict(claim)
     made["valid_from"] = made.pop(SAID_FROM, made["valid_from"])
     return made if start is None else made | {"valid_from": start.isoformat(), SAID_FROM: made["valid_from"]}
+
+
+def claim_time(claim: Claim | Mapping[str, Any]) -> datetime:
+    """Return the time by which claims are ordered: when it was said, or when a dated event of long ago happened."""
+    if isinstance(claim, Claim):
+        return claim.valid_from if claim.operation == "event" else claim.said_at
+    return datetime.fromisoformat(claim["valid_from" if claim.get("operation") == "event" else "said_at"])
+
+
+def slot_words(claim: Claim) -> tuple[str, str]:
+    """Return the subject and attribute of a claim as they are compared."""
+    return fold(claim.subject), claim.attribute
+
+
+def ended_when_said(claims: Iterable[Claim]) -> bool:
+    """Return whether all of these claims were over when they were said."""
+    return all(claim.valid_to is not None and claim.valid_to <= claim.said_at for claim in claims)
 
 
 def enders_of(memory: Memory) -> set[int]:
@@ -298,7 +316,7 @@ def index_claims(tx: Transaction, memory_id: int, owner: Scope, notes: Mapping[s
 
 
 def open_claims(tx: ReadTransaction, owner: Scope, about: Mapping[str, Any], *, except_of: int) -> list[StoredClaim]:
-    """Return the open claims in the slot of a claim that it may bear on, oldest first, except those of one memory.
+    """Return the open claims in the slot of a claim to which it may relate, oldest first, except those of one memory.
 
     These are few, however many the slot holds: only their memories are read.
     """
@@ -314,30 +332,25 @@ def open_claims(tx: ReadTransaction, owner: Scope, about: Mapping[str, Any], *, 
     return sorted(stored, key=lambda each: (each.memory.id, each.position))
 
 
-_Found: TypeAlias = tuple[int, int, Mapping[str, Any]]
+_ClaimRow: TypeAlias = tuple[int, int, Mapping[str, Any]]
 """A claim as JSON, after its memory and position."""
 
 
-def _may_concern(about: Mapping[str, Any], found: Sequence[_Found]) -> list[_Found]:
-    """Return the claims that one may end, follow or contradict, and those told later, which may do so to it."""
+def _may_concern(about: Mapping[str, Any], found: Sequence[_ClaimRow]) -> list[_ClaimRow]:
+    """Return the claims that one may end, follow or contradict, and the later ones, which may do so to it."""
     if about.get("replaces") is not None:  # any value may be the one that it names
         return list(found)
-    told = _told_at(about)
-    others, values = list[_Found](), list[_Found]()
+    time = claim_time(about)
+    others, values = list[_ClaimRow](), list[_ClaimRow]()
     for each in found:
-        if each[2]["holds"] != about["holds"] or _told_at(each[2]) > told:
+        if each[2]["holds"] != about["holds"] or claim_time(each[2]) > time:
             others.append(each)
         elif each[2]["single"] and about["single"]:
             values.append(each)
     if about.get("operation", "state") in ("state", "event"):
-        values.sort(key=lambda each: (_told_at(each[2]), each[0], each[1]))
+        values.sort(key=lambda each: (claim_time(each[2]), each[0], each[1]))
         values = values[-MAX_FOLLOWED:]
     return others + values
-
-
-def _told_at(claim: Mapping[str, Any]) -> datetime:
-    """Return by what claims are ordered (`supersession.told_at`)."""
-    return datetime.fromisoformat(claim["valid_from" if claim.get("operation") == "event" else "said_at"])
 
 
 def slots_of_other_agents(tx: ReadTransaction, owner: Scope, about: Iterable[Mapping[str, Any]]) -> set[bytes]:

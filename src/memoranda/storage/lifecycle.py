@@ -1,4 +1,4 @@
-"""What becomes of memories after they were written: derived, archived, superseded, pinned; and their history."""
+"""Archive, supersede, pin and derive memories; read their history."""
 
 from __future__ import annotations
 
@@ -261,9 +261,9 @@ def _to_revision(memory: Memory, row: Row) -> Revision:
 
 
 def read_lineage(tx: ReadTransaction, scope: Scope, ids: Sequence[int] | None = None) -> list[Derivation]:
-    """Return each line of descent from or to one of these memories, where the scope has the derived one.
+    """Return each derivation from or to one of these memories, where the scope contains the derived one.
 
-    Ordered by derived id, then source id; all lines of the scope when `ids` is None.
+    Ordered by derived id, then source id; all derivations of the scope when `ids` is None.
     """
     query = select(lineage).join(memories, _M.id == _L.derived_id).where(*in_scope(scope))
     queries = [query]

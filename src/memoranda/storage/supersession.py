@@ -20,7 +20,7 @@ from datetime import datetime
 from difflib import SequenceMatcher
 from typing import Final, Literal, TypeAlias
 
-from memoranda.storage.claims import ANY_ATTRIBUTE, MAX_FOLLOWED, TAKE_BACK, Claim, fold, value_shape
+from memoranda.storage.claims import ANY_ATTRIBUTE, MAX_FOLLOWED, RETRACTIONS, Claim, claim_time, fold, value_shape
 from memoranda.text.places import is_place, place_level
 from memoranda.types import trust_rank
 
@@ -37,8 +37,8 @@ _SEVERAL: Final = re.compile(
 _DIGITS: Final = 3
 """How many digits more a number may have than the one it replaces."""
 _SHORT_WORD: Final = 5
-_SLIP: Final = 0.85
-"""How alike two words are of which one is the other with a typing error."""
+_TYPO_RATIO: Final = 0.85
+"""The similarity from which one word counts as the other with a typing error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,15 +47,15 @@ class MadeClaim:
 
     memory: int
     claim: Claim
-    voice: str = ""
-    """Whose words it is (`claims.voice_of`): empty for a note that nobody in particular said."""
+    speaker: str = ""
+    """The name of the speaker (`claims.speaker_key`); empty for a note without a speaker."""
     expires_at: datetime | None = None
 
     @property
     def is_own(self) -> bool:
-        """Whether somebody says it about themselves, or about what is theirs."""
+        """Whether the speaker says it about themselves, or about something of theirs."""
         subject = fold(self.claim.subject)
-        return bool(self.voice) and (subject == self.voice or subject.startswith(f"{self.voice}'s "))
+        return bool(self.speaker) and (subject == self.speaker or subject.startswith(f"{self.speaker}'s "))
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,21 +64,21 @@ class Ending:
 
     at: datetime
     by: int
-    taken_back: Literal["", "retract", "doubt"] = ""
-    """Whether the speaker said that it never was true, or may have."""
+    retracted: Literal["", "retract", "doubt"] = ""
+    """Whether the speaker retracted the claim, or may have ("doubt")."""
 
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """What becomes of claims. One entry in `endings` for each claim, in the order given."""
+    """The result of resolving claims. One entry in `endings` for each claim, in the order given."""
 
     endings: list[Ending | None]
     starts: list[datetime | None]
-    """From when a correction holds, where that is before it was said: from when the wrong value was said to hold."""
+    """The start of a correction, where that is before it was said: the start of the corrected value."""
     follows: set[tuple[int, int]] = field(default_factory=set)
     """The memory that said something later, and the one that said it before."""
     marks: set[tuple[int, int]] = field(default_factory=set)
-    """The same where the speaker may have taken back what was said later: the order in recall stays as it is."""
+    """The same pairs where the speaker may have retracted the later memory: the order in recall does not change."""
     conflicts: set[tuple[int, int]] = field(default_factory=set)
     """The memory that contradicts, and the one of higher trust that it contradicts."""
 
@@ -86,10 +86,10 @@ class Resolution:
 def replay(made: Sequence[MadeClaim]) -> Resolution:
     """Resolve the claims of one slot. The claims of one memory never end each other."""
     result = Resolution([None] * len(made), [None] * len(made))
-    order = sorted(range(len(made)), key=lambda n: (told_at(made[n].claim), made[n].memory, n))
+    order = sorted(range(len(made)), key=lambda n: (claim_time(made[n].claim), made[n].memory, n))
     held = _HeldClaims(made)
     doubted, remarked = set[int](), set[int]()
-    for position, by in _find_taken_back(made, order):
+    for position, by in _find_retracted(made, order):
         if by.claim.operation == "remark":
             remarked.add(position)
             continue
@@ -99,7 +99,7 @@ def replay(made: Sequence[MadeClaim]) -> Resolution:
             doubted.add(position)
     for position in order:
         newer = made[position]
-        if newer.claim.operation in TAKE_BACK or (result.endings[position] is not None and position not in doubted):
+        if newer.claim.operation in RETRACTIONS or (result.endings[position] is not None and position not in doubted):
             continue
         follows = result.marks if position in doubted else result.follows
         for older in held.comparable(position):
@@ -120,7 +120,7 @@ def replay(made: Sequence[MadeClaim]) -> Resolution:
 
 
 def _end(result: Resolution, made: Sequence[MadeClaim], older: int, newer: int) -> None:
-    """End a claim by another one: what is corrected was never true, and the right value takes its place from there."""
+    """End a claim by another one: a corrected value was never true, and the right value replaces it from its start."""
     at = made[newer].claim.valid_from
     if made[newer].claim.operation == "correct":
         started = result.starts[older] or made[older].claim.valid_from
@@ -131,7 +131,7 @@ def _end(result: Resolution, made: Sequence[MadeClaim], older: int, newer: int) 
 
 
 def _find_restored(result: Resolution, made: Sequence[MadeClaim], older: int, newer: int) -> list[int]:
-    """Return the claims that a correction says were right: it has their value, and ends the claim that ended them."""
+    """Return the claims that a correction restores: it has their value, and ends the claim that ended them."""
     right = made[newer].claim
     if right.operation != "correct":
         return []
@@ -142,26 +142,21 @@ def _find_restored(result: Resolution, made: Sequence[MadeClaim], older: int, ne
     ]
 
 
-def told_at(claim: Claim) -> datetime:
-    """Return by what claims are ordered: when they were said, or for a dated event of long ago, when it happened."""
-    return claim.valid_from if claim.operation == "event" else claim.said_at
-
-
-def _find_taken_back(made: Sequence[MadeClaim], order: Sequence[int]) -> Iterator[tuple[int, MadeClaim]]:
-    """Yield the claims that their speaker took back, each time the last one with that value, and by which claim."""
+def _find_retracted(made: Sequence[MadeClaim], order: Sequence[int]) -> Iterator[tuple[int, MadeClaim]]:
+    """Yield each claim that its speaker retracted, the last one with that value, and the retraction."""
     for position in order:
         back = made[position]
-        if back.claim.operation not in TAKE_BACK:
+        if back.claim.operation not in RETRACTIONS:
             continue
-        taken = [n for n in order if _takes_back(back, made[n])]
+        taken = [n for n in order if _retracts(back, made[n])]
         if taken:
             yield taken[-1], back
 
 
-def _takes_back(back: MadeClaim, other: MadeClaim) -> bool:
+def _retracts(back: MadeClaim, other: MadeClaim) -> bool:
     said = other.claim
     return (
-        said.operation not in TAKE_BACK
+        said.operation not in RETRACTIONS
         and back.memory != other.memory
         and _may_end(other, back)
         and _lasts_as_long(other, back)
@@ -183,7 +178,7 @@ class _HeldClaims:
     def comparable(self, newer: int) -> list[int]:
         """Return the claims of other memories that this one could end, follow or contradict, oldest first.
 
-        One that says the same changes nothing, however often it was said.
+        A claim with the same value changes nothing, however often it was made.
         """
         (value, holds), claim = self._values[newer], self._made[newer].claim
         found = set(self._by_value.get((value, not holds), ()))
@@ -206,7 +201,7 @@ class _HeldClaims:
 
 
 def relate_made(older: MadeClaim, newer: MadeClaim) -> Relation:
-    """Return what a claim that was said later means for an older one, in view of who said each of them."""
+    """Return the relation of a later claim to an older one, given the speakers of both."""
     relation = relate(older.claim, newer.claim)
     if older.claim.reported and relation in ("end", "follow"):
         return "none"  # the "I" of a page may be its author
@@ -214,14 +209,14 @@ def relate_made(older: MadeClaim, newer: MadeClaim) -> Relation:
         return "contradict"
     if relation == "end" and not _lasts_as_long(older, newer):
         return "follow"
-    if relation == "follow" and older.is_own and newer.voice and not newer.is_own:
-        return "contradict"  # what Bob says about Ana does not replace what she says about herself
+    if relation == "follow" and older.is_own and newer.speaker and not newer.is_own:
+        return "contradict"  # a claim of Bob about Ana does not replace her own
     return relation
 
 
 def _may_end(older: MadeClaim, newer: MadeClaim) -> bool:
-    """Return whether one may hide the other: it is the same person's, or nobody in particular said the older one."""
-    return older.voice in ("", newer.voice)
+    """Return whether one may hide the other: both have the same speaker, or the older one has none."""
+    return older.speaker in ("", newer.speaker)
 
 
 def _lasts_as_long(older: MadeClaim, newer: MadeClaim) -> bool:
@@ -230,7 +225,7 @@ def _lasts_as_long(older: MadeClaim, newer: MadeClaim) -> bool:
 
 
 def relate(older: Claim, newer: Claim) -> Relation:
-    """Return what a claim that was said later means for an older one in the same slot."""
+    """Return the relation of a later claim to an older one in the same slot."""
     if older.valid_to is not None or (newer.valid_to is not None and newer.valid_to <= newer.said_at):
         return "none"  # one of them is about the past
     if _is_same(older.value, newer.value) and older.holds == newer.holds:
@@ -241,34 +236,38 @@ def relate(older: Claim, newer: Claim) -> Relation:
 
 
 def relate_contradiction(older: Claim, newer: Claim) -> Relation:
-    """Return what becomes of an older claim that a newer one disagrees with."""
+    """Return the relation of a newer claim to an older one that it disagrees with."""
     if newer.replaces is not None and not names_value(older.value, newer.replaces):
         return "none"  # it says which value it replaces, and that is another one
     if trust_rank(newer.trust) < trust_rank(older.trust):
         return "contradict"
     if newer.replaces is not None and not names_same(older.value, newer.replaces):
         return "follow"  # "my car" may be another one than "a company car"
-    if states_several(older.value) and not _is_same(older.value, newer.replaces or newer.value) and not _renews(newer):
+    if (
+        states_several(older.value)
+        and not _is_same(older.value, newer.replaces or newer.value)
+        and not _names_only_new_value(newer)
+    ):
         return "follow"  # what ended may be one of them
     if newer.operation in ("state", "event") or newer.doubted or _is_finer(older, newer):
         return "follow"
     return "follow" if newer.operation == "update" and _may_both_hold(older, newer) else "end"
 
 
-def _renews(claim: Claim) -> bool:
-    """Return whether a change gives a value without a word about which one it replaces: "I live in Ghent now"."""
+def _names_only_new_value(claim: Claim) -> bool:
+    """Return whether a change names a value, but not the value that it replaces: "I live in Ghent now"."""
     return claim.holds and claim.replaces is None
 
 
 def _may_both_hold(older: Claim, newer: Claim) -> bool:
-    """Return whether another value need not replace the older one: it may be a part, another measure, or a slip."""
+    """Return whether another value need not replace the older one: it may be a part, another measure, or a typo."""
     if newer.replaces is not None or not (older.holds and newer.holds):
         return False  # it says itself what is over
     if older.attribute == "city":
         return place_level(older.value) != place_level(newer.value)
     if not _are_of_one_kind(older.value, newer.value):
         return True  # one of them says where it is
-    if _is_slip(older.value, newer.value):
+    if _is_typo(older.value, newer.value):
         return True
     if _currency(older.value) != _currency(newer.value) or _digits_differ(older.value, newer.value):
         return True
@@ -299,11 +298,11 @@ def _currency(value: str) -> str | None:
     return _SYMBOLS.get(found[0], found[0].rstrip("s")) if found else None
 
 
-def _is_slip(one: str, other: str) -> bool:
+def _is_typo(one: str, other: str) -> bool:
     """Return whether two words differ as by a typing error."""
     if not (one.isalpha() and other.isalpha()) or min(len(one), len(other)) < _SHORT_WORD:
         return False
-    return SequenceMatcher(None, fold(one), fold(other)).ratio() >= _SLIP
+    return SequenceMatcher(None, fold(one), fold(other)).ratio() >= _TYPO_RATIO
 
 
 def _disagree(older: Claim, newer: Claim) -> bool:
@@ -392,12 +391,7 @@ def _last_word(value: str) -> str:
     return words[-1] if words else ""
 
 
-def latest(ids: Iterable[int], limit: int = 5) -> list[int]:
-    """Return the newest ids, oldest first."""
-    return sorted(set(ids))[-limit:]
-
-
-# "Scratch that", "I made that up": whatever was answered in between.
+# "Scratch that", "I made that up": about the speaker's own words, even after an answer.
 _OWN_WORDS: Final = re.compile(
     r"\b(?:i|me|my|we|our|you|scratch|scrap|strike|forget|ignore|disregard|undo|delete|erase|remove|revert|cancel|discard"
     r"|drop|never ?mind|nvm|jk|kidding|joking|joke|lies?|lied|lying|prank|made|meant|oops|test|testing"
@@ -410,16 +404,16 @@ _TO_SPEAKER: Final = re.compile(
 )
 _VALUE: Final = re.compile(r"\b[A-Z][\w'’-]+|\d[\d.,:]*\d|\d")
 _STATEMENT: Final = 4
-"""How many words an answer that says something of its own has at least."""
+"""The smallest number of words of an answer that makes a statement."""
 
 
 def denies_answer(words: str, answers: Iterable[str], said: str | None) -> bool:
-    """Return whether words that take something back are about an answer: "That's not true" after "So you live in Rome".
+    """Return whether a retraction is about an answer: "That's not true" after "So you live in Rome".
 
     Args:
-        words: The words that take something back.
-        answers: What others said since the speaker's last words.
-        said: Those last words: an answer that repeats a name or a number of them to the speaker only confirms it.
+        words: The words of the retraction.
+        answers: The messages of others since the speaker's last message.
+        said: That last message: an answer that repeats a name or a number of it to the speaker only confirms it.
     """
     if _OWN_WORDS.search(words) or words.lstrip().startswith("/"):
         return False

@@ -158,6 +158,11 @@ def is_name_of(word: str, names: Collection[str]) -> bool:
     return bare in names or (len(bare) >= 2 and any(name.startswith(bare) for name in names))
 
 
+def overlap(one: Span, other: Span) -> bool:
+    """Return whether two parts of a text have a character in common."""
+    return one[0] < other[1] and other[0] < one[1]
+
+
 def blank_out(text: str, spans: Sequence[Span]) -> str:
     """Return the text with these parts replaced by spaces."""
     kept = list(text)

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from memoranda import MemoryManager, Message
-from memoranda.remember.frames import find_frame
+from memoranda.remember.frames import find_framing
 from memoranda.testing.fakes import HashEmbedder
 from tests.fake_clock import FakeClock
 from tests.unit.remember.updates.test_find import SAID
@@ -46,14 +46,14 @@ def talk(manager: MemoryManager, *texts: str, session: str = "s") -> dict[str, s
     ],
 )
 def test_play_goes_on_whatever_is_said_in_it(text: str) -> None:
-    assert find_frame(["Thanks!", "I like trains.", text], "Good evening.") is not None
+    assert find_framing(["Thanks!", "I like trains.", text], "Good evening.") is not None
 
 
 @pytest.mark.parametrize(
     "text", ["Stop the role play.", "Game over.", "Enough pretending.", "ok the scene is over", "End of the game."]
 )
 def test_play_is_over_when_it_is_said_to_be(text: str) -> None:
-    assert find_frame(["I like trains.", text, "Pretend I'm a sailor."], "") is None
+    assert find_framing(["I like trains.", text, "Pretend I'm a sailor."], "") is None
 
 
 def test_lines_of_a_play_over_several_messages_change_nothing(manager: MemoryManager) -> None:
@@ -80,12 +80,12 @@ def test_play_of_another_session_leaves_a_change_as_it_is(manager: MemoryManager
         ("Thanks for telling me. Anything else?", None),
         ("I have told my sister.", None),
         ("That's great news!", None),
-        ("Tell me a sentence about trains.", "text"),
-        ("What did you write in the letter?", "text"),
+        ("Tell me a sentence about trains.", "quoted"),
+        ("What did you write in the letter?", "quoted"),
     ],
 )
 def test_what_others_say_frames_the_next_words_only_where_it_asks(said: str, frame: str | None) -> None:
-    assert find_frame((), said) == frame
+    assert find_framing((), said) == frame
 
 
 @pytest.mark.parametrize("keep_all", [False, True])

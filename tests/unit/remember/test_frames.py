@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from memoranda.remember.frames import find_frame
+from memoranda.remember.frames import find_framing
 from tests.unit.remember.samples import extract_candidate
 
 
@@ -59,16 +59,16 @@ def test_own_report_is_a_fact(text: str) -> None:
 
 @pytest.mark.parametrize("before", ["My sister is using my account today.", "The TV is on.", "I play the neighbour."])
 def test_statement_about_something_else_lets_a_change_hide_nothing(before: str) -> None:
-    assert find_frame([before], "") == "beside"
+    assert find_framing([before], "") == "unrelated_context"
 
 
 @pytest.mark.parametrize(
     "before", ["I'm 41 now.", "Thanks!", "Good morning!", "I work at Bosch.", "Where is the station?"]
 )
 def test_own_report_or_small_talk_frames_nothing(before: str) -> None:
-    assert find_frame([before], "") is None
+    assert find_framing([before], "") is None
 
 
 @pytest.mark.parametrize("before", ["Chapter two is set in 1943.", "My Dutch homework is due tomorrow."])
 def test_measure_of_a_text_frames(before: str) -> None:
-    assert find_frame([before], "") == "doubt"
+    assert find_framing([before], "") == "uncertain"

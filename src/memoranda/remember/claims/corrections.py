@@ -1,7 +1,7 @@
-"""Finds the value that words correct: "it's the 21st, not the 12th", "Correction: 1985". Pure.
+"""Find the value that a text corrects: "it's the 21st, not the 12th", "Correction: 1985". Pure.
 
-A sentence with a value often does not say what it belongs to ("They moved it. It's 2 January now instead of the 9th").
-The old value itself tells which earlier memory is meant.
+Such a sentence often has no subject ("They moved it. It's 2 January now instead of the 9th"). The old value itself
+identifies the earlier memory.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from memoranda.text.terms import query_terms
 Day: TypeAlias = tuple[int, int]
 """Month and day."""
 
-# What precedes these words is found by hand: a pattern that begins with any words takes quadratic time.
+# The code finds the words before these: a pattern that begins with any words takes quadratic time.
 _INSTEAD_OF: Final = re.compile(
     r"\b(?:not|instead\s+of|rather\s+than|no\s+longer)\s+(?:on\s+|at\s+|in\s+|for\s+)?(?:the\s+)?(?P<old>[^.!?;,\n]+)",
     re.I,
@@ -52,7 +52,7 @@ _STARRED: Final = re.compile(r"\s*(?:\*[^\s*][^*\n]{0,40}|[^\s*][^*\n]{0,40}\*)\
 """A word or two that replace what was mistyped: "*43", "43*"."""
 _PARTICLES: Final = frozenset(("of", "de", "the", "and", "&"))
 _CUE: Final = re.compile(CORRECTION, re.I)
-# What an assistant is asked for: "Make it short", "Make that three copies".
+# A request to an assistant: "Make it short", "Make that three copies".
 _REQUEST: Final = re.compile(r"\W*make (?:it|that)\b", re.I)
 _NO: Final = re.compile(r"\W*(?:(?:oh|well|hm+|no+|nope)\b\W*)+", re.I)
 FIRST_PERSON: Final = frozenset(("i", "we", "me", "my", "our"))
@@ -60,8 +60,8 @@ _NAME: Final = re.compile(r"(?:[A-Z][\w’'-]*\s?)+")
 
 
 @dataclass(frozen=True, slots=True)
-class TakenBack:
-    """A value that a text says is not true, or no longer."""
+class ReplacedValue:
+    """A value that a text replaces by another one."""
 
     terms: tuple[str, ...]
     """The words by which an earlier memory with it is found."""
@@ -79,7 +79,7 @@ class TakenBack:
         return set(self.terms) <= set(query_terms(content))
 
 
-def find_taken_back(text: str, said_at: datetime) -> Iterator[TakenBack]:
+def find_replaced_values(text: str, said_at: datetime) -> Iterator[ReplacedValue]:
     """Yield the dates, amounts and names that a text replaces by others."""
     own = blank_foreign(text)
     mentions = [each for each in find_mentions(own, said_at) if each.precision == "day" and each.kind == "at"]
@@ -91,11 +91,11 @@ def find_taken_back(text: str, said_at: datetime) -> Iterator[TakenBack]:
         new_days = [each for each in mentions if start <= each.span[0] < start + len(new)]
         if (found := _read(new, match, mentions, new_days)) is not None:
             terms, value, day = found
-            yield TakenBack(terms, value, (start, end), day)
+            yield ReplacedValue(terms, value, (start, end), day)
 
 
 def _without_joint(before: str) -> str:
-    """Return what stands before "not" without a comma, "and" or "but" at its end; "" if "not" is part of a word."""
+    """Return the words before "not" without a comma, "and" or "but" at their end; "" if "not" is part of a word."""
     bare = before.rstrip()
     if bare == before:
         return ""
@@ -143,7 +143,7 @@ def _days_in(content: str, said_at: datetime) -> set[Day]:
 def read_bare_correction(clause: Clause, utterance: Utterance) -> Claim | None:
     """Return a correction that names only the right value; the write finds the claim that it corrects.
 
-    One that is `single` says that a value was right, so it counts only where that value was said before.
+    A `single` one confirms a value, so it counts only where that value was said before.
     """
     starred = _STARRED.fullmatch(utterance.text)
     match = _BARE_CORRECTION.match(clause.text.removeprefix("*"))

@@ -1,8 +1,8 @@
-"""Finds claims: what a text states about a person or a thing, by rules. Pure.
+"""Find the claims of a text: statements about a person or a thing, by rules. Pure.
 
-Its clauses make claims (`match`), and so do promises. The claims of one text are then read together: a later one may end
-or correct an earlier one, words such as "scratch that" take them back, and a change with anything beside it that may take
-from it becomes a plain statement.
+Clauses (`match`) and promises make claims. The claims of one text are then resolved together: a later one may end or
+correct an earlier one, words such as "scratch that" retract them, and a change becomes a plain statement when other
+words may qualify it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from memoranda.remember.base import Utterance
 from memoranda.remember.claims.match import claims_in_clause, first_person, is_person, same_shape
 from memoranda.remember.claims.patterns import ABOUT_PEOPLE, PREVIOUS
 from memoranda.remember.claims.reports import is_plain_report, is_undone
-from memoranda.remember.claims.retractions import TAKEN_BACK
+from memoranda.remember.claims.retractions import WITHDRAWAL
 from memoranda.remember.claims.values import (
     is_redacted,
     names_person,
@@ -45,7 +45,7 @@ _MEASURES: Final = frozenset(("number", "money", "time", "day", "address"))
 
 def find_claims(utterance: Utterance, events: Sequence[Mention]) -> tuple[Claim, ...]:
     """Return the claims in an utterance; the first person of an assistant without a name is nobody."""
-    if len(utterance.text) > _MAX_TEXT or utterance.presented == "text":
+    if len(utterance.text) > _MAX_TEXT or utterance.framing == "quoted":
         return ()
     full, offset = expand(utterance.text), utterance.span[0]
     if full.text == utterance.text:
@@ -71,16 +71,16 @@ def _find_claims(utterance: Utterance, events: Sequence[Mention]) -> tuple[Claim
         claims += _find_commitments(utterance, events)
         claims += _find_relatives(utterance, claims)
     shown = [claim for claim in claims if not is_redacted(f"{claim.subject} {claim.value}")]
-    settled = _keep_last_change(_settle(shown))
+    resolved = _keep_last_change(_resolve_in_text(shown))
     return tuple(
-        _take_back(
-            [_limit(claim, settled, utterance, events) for claim in settled],
+        _apply_retractions(
+            [_limit(claim, resolved, utterance, events) for claim in resolved],
             utterance if is_person(utterance) else None,
         )
     )
 
 
-# "Lives in Leeds", "no longer works there": nobody says so of themselves.
+# "Lives in Leeds", "no longer works there": clauses about a third person.
 _OF_THIRD: Final = re.compile(
     r"(?:(?:now|then|just|also|still|finally|currently|recently|actually|officially|already)\s+)*"
     r"(?:no\s+longer\s+(?!(?:miss|pass|guess|dress|discuss|access|possess|obsess|process|stress|kiss|focus)\b)\w+s"
@@ -90,7 +90,7 @@ _OF_THIRD: Final = re.compile(
 
 
 def _with_speaker(clause: Clause, utterance: Utterance) -> Clause | None:
-    """Return a clause without a subject as one of whom a question asked about; None where it is not known whose it is."""
+    """Return a clause without a subject as one about the person a question asked about; None where that is unknown."""
     if clause.text[: clause.added] != "I " or utterance.role != "user" or utterance.message is None:
         return clause
     person, rest = utterance.asked_about, clause.text[clause.added :]
@@ -119,7 +119,7 @@ def _without_now(clause: Clause) -> Clause:
 
 
 def _with_subject(clause: Clause, before: Sequence[Claim], utterance: Utterance) -> Clause:
-    """Return a clause about "she" as one about the only person that the message spoke of before."""
+    """Return a clause about "she" as one about the only person that the message mentions before."""
     pronoun = _PRONOUN.match(clause.text)
     people = {_person_of(claim, utterance): claim for claim in before} if pronoun else {}
     people.pop("", None)
@@ -136,14 +136,14 @@ def _with_subject(clause: Clause, before: Sequence[Claim], utterance: Utterance)
 
 
 def _about_person_before(claim: Claim) -> Claim | None:
-    """Return a claim about "she" as one whose subject the write finds; None where it is not about a person."""
+    """Return a claim about "she" with a subject that the write resolves; None where it is not about a person."""
     if claim.subject == _SOMEBODY and claim.attribute in (*ABOUT_PEOPLE, "birthday"):
         return replace(claim, subject=THAT_PERSON, operation="state")
     return None if fold(_SOMEBODY) in fold(f"{claim.subject} {claim.attribute} {claim.value}") else claim
 
 
 def _person_of(claim: Claim, utterance: Utterance) -> str:
-    """Return who a claim is about, or whom it names, as the speaker would say it; empty for the speaker."""
+    """Return the person that a claim is about or names, in the speaker's words; empty for the speaker."""
     speaker = {utterance.speaker, utterance.owner}
     if claim.subject in speaker:
         return claim.value if names_person(claim.attribute) and claim.holds else ""
@@ -158,7 +158,7 @@ _RELATIVE: Final = re.compile(
 
 
 def _find_relatives(utterance: Utterance, claims: Sequence[Claim]) -> Iterator[Claim]:
-    """Yield the names of the speaker's relatives, wherever the speaker tells them: "with my husband Joris"."""
+    """Yield the names of the speaker's relatives, wherever the speaker mentions them: "with my husband Joris"."""
     named = {(fold(claim.subject), fold(claim.value)) for claim in claims if claim.attribute == "name"}
     speaker = first_person(utterance)
     for found in _RELATIVE.finditer(blank_foreign(utterance.text)):
@@ -170,20 +170,20 @@ def _find_relatives(utterance: Utterance, claims: Sequence[Claim]) -> Iterator[C
 
 
 def _limit(claim: Claim, claims: Sequence[Claim], utterance: Utterance, events: Sequence[Mention]) -> Claim:
-    """Return a change that the message says something beside as a statement, which hides nothing."""
+    """Return the claim; a change that other words in the message may qualify becomes a statement, which hides nothing."""
     is_bare = claim.operation == "correct" and claim.attribute == ANY_ATTRIBUTE  # it can only be about the words before
     offset = utterance.span[0]
     changed = CHANGE.search(utterance.text, claim.span[0] - offset, claim.span[1] - offset) is not None
     undone = changed and is_undone(utterance.text[claim.span[1] - offset :])
-    if utterance.presented == "doubt" and not is_bare:
+    if utterance.framing == "uncertain" and not is_bare:
         claim = replace(claim, doubted=True)
     if undone and claim.holds and not is_bare:
         return replace(claim, operation="state", doubted=True, valid_to=claim.valid_to or claim.said_at)
     if claim.operation in ("state", "event"):
         return claim
-    if utterance.presented == "beside" and not is_bare:
+    if utterance.framing == "unrelated_context" and not is_bare:
         return replace(claim, operation="state")
-    times = (event.span for event in events if event.kind != "until")  # "until May" takes from a change
+    times = (event.span for event in events if event.kind != "until")  # "until May" qualifies a change
     beside = (each.span for each in claims if _is_understood(each) or _same_sentence(claim, each, utterance))
     spans = [*beside, *times]
     others = [(first - offset, end - offset) for first, end in spans]
@@ -193,14 +193,14 @@ def _limit(claim: Claim, claims: Sequence[Claim], utterance: Utterance, events: 
 
 
 def _same_sentence(change: Claim, claim: Claim, utterance: Utterance) -> bool:
-    """Return whether a claim about what somebody has is told with a change: "We sold the boat and bought a van"."""
+    """Return whether a claim about a possession is in the sentence of a change: "We sold the boat and bought a van"."""
     first, last = sorted((change.span[0], claim.span[0]))
     between = utterance.text[first - utterance.span[0] : last + 1 - utterance.span[0]]
     return claim.attribute == "owns" and len(sentence_spans(between)) == 1
 
 
 def _is_understood(claim: Claim) -> bool:
-    """Return whether a claim beside a change can only be its speaker's own: "the hero is Luca" may be about a text."""
+    """Return whether a claim next to a change is certainly the speaker's own: "the hero is Luca" may be about a text."""
     changes = claim.operation not in ("state", "event", "retract")
     measures = claim.valid_to is None and read_value(claim.value).kind in _MEASURES  # "the film was two hours" does not
     return changes or claim.attribute in ABOUT_PEOPLE or measures
@@ -208,20 +208,20 @@ def _is_understood(claim: Claim) -> bool:
 
 @text_cache(256)
 def _claims_in_sentence(sentence: str) -> tuple[Claim, ...]:
-    """Return the claims of a sentence of a user; none where it says anything else."""
+    """Return the claims of a sentence of a user; none where a clause of it makes no claim."""
     said = Utterance("", "user", "user", _ANY_TIME, sentence, (0, len(sentence)))
     claims = find_claims(said, ())
     return claims if len(find_clauses(sentence)) <= len(claims) else ()
 
 
 def is_understood(sentence: str) -> bool:
-    """Return whether everything that a sentence says is claimed of people, or measured: "My rent is 900 euros"."""
+    """Return whether a sentence consists of claims about people and measures: "My rent is 900 euros"."""
     claims = _claims_in_sentence(sentence)
     return bool(claims) and all(map(_is_understood, claims))
 
 
 def is_claimed(sentence: str) -> bool:
-    """Return whether everything that a sentence says fills slots; "I play the neighbour" may be about a play."""
+    """Return whether a sentence consists of claims; "I play the neighbour" may be about a play."""
     claims = _claims_in_sentence(sentence)
     return bool(claims) and not any(_THE_VALUE.search(sentence, claim.span[0]) for claim in claims if not claim.single)
 
@@ -229,33 +229,37 @@ def is_claimed(sentence: str) -> bool:
 _THE_VALUE: Final = re.compile(r"\b(?:the|this|that)\b", re.I)
 
 
-def _settle(claims: Sequence[Claim]) -> list[Claim]:
-    """Return the claims of one text as its end leaves them: "I live in Hamburg. I moved to Ghent yesterday."."""
-    settled: list[Claim] = []
+def _resolve_in_text(claims: Sequence[Claim]) -> list[Claim]:
+    """Return the claims of one text after later ones have ended earlier ones: "I live in Hamburg. I moved to Ghent."."""
+    resolved: list[Claim] = []
     for claim in claims:
-        newer = _bind(claim, settled)
+        newer = _with_slot(claim, resolved)
         if newer is None:
             continue
-        ended = [older for older in settled if _ends(older, newer)]
+        ended = [older for older in resolved if _ends(older, newer)]
         if newer.operation == "correct":
-            settled = [older for older in settled if older not in ended]  # it never was true
+            resolved = [older for older in resolved if older not in ended]  # it never was true
         else:
-            settled = [_until(older, newer.valid_from) if older in ended else older for older in settled]
-        settled.append(newer)
-    return settled
+            end = newer.valid_from
+            resolved = [
+                replace(older, valid_from=min(older.valid_from, end), valid_to=end) if older in ended else older
+                for older in resolved
+            ]
+        resolved.append(newer)
+    return resolved
 
 
-def _bind(claim: Claim, before: Sequence[Claim]) -> Claim | None:
-    """Return the claim with the slot that it changes, where it names only a value; None when "it" is unknown."""
+def _with_slot(claim: Claim, before: Sequence[Claim]) -> Claim | None:
+    """Return a claim that names only a value with the slot that it changes; None when that is unknown."""
     if claim.attribute == PREVIOUS:
         last = before[-1] if before else None
         same = last is not None and read_value(last.value).kind == read_value(claim.value).kind in _MEASURES
         return replace(claim, subject=last.subject, attribute=last.attribute) if last and same else None
-    return _bind_correction(claim, before) if claim.attribute == ANY_ATTRIBUTE else claim
+    return _with_corrected_slot(claim, before) if claim.attribute == ANY_ATTRIBUTE else claim
 
 
-def _bind_correction(claim: Claim, before: Sequence[Claim]) -> Claim:
-    """Return a correction that names only a value as one of the claim before it with a value of the same shape."""
+def _with_corrected_slot(claim: Claim, before: Sequence[Claim]) -> Claim:
+    """Return a correction that names only a value, with the slot of the last claim with a value of the same shape."""
     if claim.operation != "correct":
         return claim
     for older in reversed(before):
@@ -268,10 +272,6 @@ def _bind_correction(claim: Claim, before: Sequence[Claim]) -> Claim:
 def _ends(older: Claim, newer: Claim) -> bool:
     same_slot = (fold(older.subject), older.attribute) == (fold(newer.subject), newer.attribute)
     return same_slot and older.attribute != ANY_ATTRIBUTE and relate(older, newer) == "end"
-
-
-def _until(claim: Claim, end: datetime) -> Claim:
-    return replace(claim, valid_from=min(claim.valid_from, end), valid_to=end)
 
 
 def _keep_last_change(claims: list[Claim]) -> list[Claim]:
@@ -324,10 +324,10 @@ def _find_commitments(utterance: Utterance, events: Sequence[Mention]) -> Iterat
             )
 
 
-# "Just kidding about the film" takes back nothing about the speaker.
+# "Just kidding about the film" retracts nothing about the speaker.
 _GOES_ON: Final = re.compile(r"\s+(?:about|on|regarding|with|for|of|in|at)\b", re.I)
 _ABOUT_SELF: Final = re.compile(r"\b(?:i|i['’]\w+|we|we['’]\w+|my|our|it|it['’]s|there)\b", re.I)
-# "Never mind, I'm keeping the car", "the Golf is still here": what it names says which change is taken back.
+# "Never mind, I'm keeping the car", "the Golf is still here": the named thing identifies the retracted change.
 _STILL_SO: Final = re.compile(
     r"^\W{0,9}(?:the|my|our) (?P<kept>(?:[\w'’-]+ ){1,3}?)(?:is|are) still\b"
     r"|\b(?:still|stay|staying|keep|keeping|stick|sticking)\b(?: (?!(?:the|my|our)\b)(?-i:[a-z]+)){0,3}?"
@@ -336,36 +336,36 @@ _STILL_SO: Final = re.compile(
 )
 
 
-def _take_back(claims: list[Claim], utterance: Utterance | None) -> Iterator[Claim]:
-    """Yield the claims without those that the same text takes back, and that it takes back what was said before it.
+def _apply_retractions(claims: list[Claim], utterance: Utterance | None) -> Iterator[Claim]:
+    """Yield the claims that the same text does not retract, and a retraction of what was said before it.
 
-    Without an utterance, nobody speaks who could take something back.
+    Without an utterance there is no speaker who could retract something.
     """
     if utterance is None:
         yield from claims
         return
     text = blank_foreign(utterance.text)
-    asked = [each for each in TAKEN_BACK.finditer(text) if not _is_asked(text, each.start())]  # "A joke, right?"
+    asked = [each for each in WITHDRAWAL.finditer(text) if not _is_asked(text, each.start())]  # "A joke, right?"
     found = next(filter(_is_about_speaker, asked), next(iter(asked), None))
     start, end = (utterance.span[0] + place for place in (found.span() if found else (0, 0)))
     if found is None or (not _is_about_speaker(found) and not any(claim.span[0] >= end for claim in claims)):
         yield from claims
-        if utterance.points_back and not any(_says_more(claim, utterance) for claim in claims):
-            yield replace(_retraction(utterance, (0, len(text))), operation=utterance.points_back)
+        if utterance.retraction and not any(_is_own_change(claim, utterance) for claim in claims):
+            yield replace(_build_retraction(utterance, (0, len(text))), operation=utterance.retraction)
         return
     yield from (claim for claim in claims if claim.span[1] > start)
     if not has_content(utterance.text[: found.start()], ()) or not any(claim.span[1] <= start for claim in claims):
-        yield _retraction(utterance, found.span())
+        yield _build_retraction(utterance, found.span())
 
 
-def _says_more(claim: Claim, utterance: Utterance) -> bool:
-    """Return whether a claim is a change of its own: "the move got called off" is none beside the words it takes back."""
-    takes_back = utterance.points_back != "remark" and not claim.holds
-    return claim.operation not in ("state", "event") and not takes_back
+def _is_own_change(claim: Claim, utterance: Utterance) -> bool:
+    """Return whether a claim is a change of its own; "the move got called off" only retracts another one."""
+    retracts = utterance.retraction != "remark" and not claim.holds
+    return claim.operation not in ("state", "event") and not retracts
 
 
 def _is_about_speaker(found: re.Match[str]) -> bool:
-    """Return whether words take back what their speaker said: not "just kidding about the film"."""
+    """Return whether a retraction is about the speaker's own statement: not "just kidding about the film"."""
     after = found.string[found.end() :]
     if found["goes_on"] or _GOES_ON.match(after):
         return found["goes_on"] is not None
@@ -377,7 +377,7 @@ def _is_asked(text: str, position: int) -> bool:
     return any(text[first:end].endswith("?") for first, end in sentence_spans(text) if first <= position < end)
 
 
-def _retraction(utterance: Utterance, span: Span) -> Claim:
+def _build_retraction(utterance: Utterance, span: Span) -> Claim:
     offset, said_at = utterance.span[0], utterance.said_at
     still = _STILL_SO.search(utterance.text, span[0])
     return Claim(

@@ -1,4 +1,4 @@
-"""Reads what one clause claims, by the patterns that match it. Pure.
+"""Read the claims of one clause, by the patterns that match it. Pure.
 
 A claim has a subject, an attribute and a value, and says whether it is a plain statement or an explicit change: only a
 change may hide what was said before. A clause that no pattern matches for certain makes no claim.
@@ -42,11 +42,11 @@ _CHANGE: Final = re.compile(rf"\b(?:{NOW}|new|back to|finally|since yesterday)\b
 _NOW: Final = re.compile(rf"\b(?:{NOW})\b", re.I)
 _RELATION: Final = re.compile(PARTS["relation"], re.I)
 _TOGETHER: Final = frozenset((("name", "occupation"), ("name", "employer"), ("occupation", "employer")))
-"""What one clause may say after another: "I'm Sam, a nurse at Bosch"."""
+"""Pairs of attributes that one clause may state together: "I'm Sam, a nurse at Bosch"."""
 _LASTING: Final = frozenset(("home town", "birthplace", "birth year"))
 _LIST_ATTRIBUTES: Final = frozenset(("allergic to", "speaks"))
 _RECENT: Final = timedelta(days=120)
-"""A change that happened longer before it is told may be older than what is known."""
+"""A change that was reported later than this after it happened may be older than what is known."""
 # "I had moved to Rome as a student" is over, "I moved to Rome ten years ago" need not be.
 _THEN: Final = re.compile(
     r"\b(?:had|used to|when|until|for (?:a|two|three|\d+)|as a|back then|once|at the time|first|originally)\b", re.I
@@ -58,13 +58,13 @@ _STAYS: Final = re.compile(
     r"\b(?:stay(?:s|ing)?|moving|relocating)\b|(?:\b(?:am|are|is)|['’](?:m|re|s))\s+(?:(?:now|back|currently|just)\s+)?(?:in|at)\s+(?-i:[A-Z])",
     re.I,
 )
-# Where one trains, learns or is treated more often than one works.
+# Places where people train, learn or are treated more often than they work.
 _TAKES_PART: Final = re.compile(
     r"\b(?:gym|fitness|crossfit|yoga|pilates|dojo|boxing|club|studio|choir|orchestra|academy|school|college|university|uni"
     r"|kindergarten|nursery|day ?care|classes|course|bootcamp|pool|spa|clinic|church|league|team)\b",
     re.I,
 )
-# Words beside a name that say what somebody joined, or moved to, is used, visited or followed, and is no employer or home.
+# Words next to a name which show that somebody uses, visits or follows it: it is not an employer or a home.
 _USES: Final = re.compile(
     r"\b(?:coverage|signal|reception|roaming|tariffs?|broadband|internet|wi-?fi|mobile data|provider|sim|classes|lessons|workouts?|training plan"
     r"|dating|dates?(?! (?:of|is|was))|matches|swip\w+|profile|followers|streaming|episodes?|shows|series|movies|loyalty|discounts?|newsletter"
@@ -100,7 +100,7 @@ _STATE_OF: Final = re.compile(
     rf"(?:\b(?:is|are)|['’](?:s|re)) (?:(?!(?:been|being|now|just|got|finally)\b)\w+ )*?(?:{PARTS['change']}|renamed|rebranded)",
     re.I,
 )
-# What is so for a while replaces nothing that is so for good; of a thing, neither does what is so today.
+# A temporary state does not replace a permanent one; for a thing, neither does the state of one day.
 _FOR_A_WHILE: Final = re.compile(
     r"\b(?:tonight|this weekend|for now|for the (?:moment|time being|day|night|week|weekend|month|summer|winter)|temporarily|meanwhile)\b",
     re.I,
@@ -135,7 +135,7 @@ def claims_in_clause(clause: Clause, utterance: Utterance, events: Sequence[Ment
         if made and (made, pattern.attribute) not in _TOGETHER:
             continue
         match = pattern.regex.match(clause.text)
-        found = list(_claims_of(_Found(pattern, match, clause, utterance, near))) if match is not None else []
+        found = list(_build_claims(_PatternMatch(pattern, match, clause, utterance, near))) if match is not None else []
         made = found[0].attribute if found else made
         yield from found
     if not made and is_person(utterance) and (correction := read_bare_correction(clause, utterance)) is not None:
@@ -143,8 +143,8 @@ def claims_in_clause(clause: Clause, utterance: Utterance, events: Sequence[Ment
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
-    """A pattern that matches a clause, with what the rules read from it."""
+class _PatternMatch:
+    """A pattern that matches a clause, with the properties that the rules derive from it."""
 
     pattern: ClaimPattern
     match: re.Match[str]
@@ -159,7 +159,7 @@ class _Found:
 
     @property
     def is_passing(self) -> bool:
-        """Whether what was joined or moved to may be no employer and no home, or only for a while."""
+        """Whether the place that somebody joined or moved to may not be an employer or a home, or only for a while."""
         said, value = _SENTENCE_END.split(self.utterance.text[self.clause.start :])[0], self.part(self.group) or ""
         if self.pattern.attribute == "employer" and re.search(r"\bjoin", self.before_value, re.I):
             return _WORKS.search(said) is None and bool(_USES.search(said) or _NO_EMPLOYER.search(value))
@@ -178,14 +178,14 @@ class _Found:
 
     @property
     def contrast(self) -> str | None:
-        """The value that the words after the clause say it is not: "call me Kate, not Katie"."""
+        """The value that the words after the clause reject: "call me Kate, not Katie"."""
         denied = NOT_OLD.match(self.utterance.text, self.clause.end)
         same = denied is not None and same_shape(denied["old"], self.part(self.group) or "")
         return denied["old"] if denied is not None and same else None
 
     @property
     def is_vague(self) -> bool:
-        """Whether it only points at its value ("Theo drinks it"), or says where a person is, not who."""
+        """Whether the value is only a pronoun ("Theo drinks it"), or says where a person is instead of who."""
         words = fold(self.part(self.group) or "").removeprefix("now ").split()
         if not words:
             return False
@@ -201,7 +201,7 @@ class _Found:
 
     @property
     def begins_at(self) -> datetime | None:
-        """From when it will hold, where it begins with that: "From 2 June I'm …"."""
+        """The future time from which the claim holds, where the clause begins with it: "From 2 June I'm …"."""
         said_at, start = self.utterance.said_at, self.clause.start + self.utterance.span[0]
         for event in self.near if self.clause.lead else ():
             if event.kind != "at" or self.clause.tense == "past":
@@ -221,18 +221,18 @@ class _Found:
 
     @property
     def is_temporary(self) -> bool:
-        """Whether it says that it holds for a while: "17 degrees tonight"."""
+        """Whether the clause says that the claim is temporary: "17 degrees tonight"."""
         text = self.clause.text
         return _FOR_A_WHILE.search(text) is not None or (self.about_thing and _FOR_TODAY.search(text) is not None)
 
     def says_how(self, reading: Reading) -> bool:
-        """Return whether the value may be a quality that leaves the others: "my favourite shirt is dirty now"."""
+        """Return whether the value may be a quality that replaces no other: "my favourite shirt is dirty now"."""
         said, leads = self.part(self.group) or "", self.match.start(self.group) == self.match.start()
         return self.about_thing and not leads and may_be_quality(self.part("what") or "", said, reading)
 
     @property
-    def is_anothers(self) -> bool:
-        """Whether what ended belongs to somebody else: "I sold his car", "Ana cancelled our plan"."""
+    def is_another_persons(self) -> bool:
+        """Whether the thing that ended belongs to another person: "I sold his car", "Ana cancelled our plan"."""
         if self.pattern.holds or self.pattern.attribute not in _ENDED:
             return False
         owner = _OWNER.search(self.match.string, self.match.end("who"), self.match.end())
@@ -266,7 +266,7 @@ class _Found:
         return next((groups[name] for name in names if groups.get(name)), None)
 
     def read_value(self) -> str | None:
-        """Return the value without dates and fillers; None when the clause names none."""
+        """Return the value without dates and fillers; None when the clause has none."""
         offset = self.utterance.span[0]
         dates = [event.span[0] - offset - self.clause.start + self.clause.added for event in self.near]
         if self.is_habit and self.match.start(self.group) in dates:
@@ -287,7 +287,7 @@ class _Found:
 
     def span(self, value: str | None, reading: Reading) -> Span:
         """Return where in the message the claim is made, up to the end of its value."""
-        # Of "at 7 pm with Clara" only the time is the value: the rest is said beside it, and stays.
+        # In "at 7 pm with Clara" only the time is the value; the rest is another statement, which stays.
         said = reading.value if value is not None and reading.value in value else value
         if said is not None and self.pattern.single:
             said = said[: length_of_value(said)]
@@ -298,7 +298,7 @@ class _Found:
         return self.utterance.span[0] + first, self.utterance.span[0] + end
 
     def times(self, value: str | None) -> tuple[Mention, ...]:
-        """Return the times that say when the claim holds, not those that are its value."""
+        """Return the times at which the claim holds, without those that are its value."""
         at = self.match.start(self.group)
         at = at if value is None else self.clause.text.index(value, at)
         first, end = self.clause.span(at, at + len(value or ""))
@@ -306,48 +306,54 @@ class _Found:
         return tuple(event for event in self.near if not first <= event.span[0] - offset < end)
 
 
-def _claims_of(found: _Found) -> Iterator[Claim]:
-    """Yield what a clause claims: one claim, or one for each item of a list; none when it is not certain."""
-    pattern, utterance = found.pattern, found.utterance
-    subject, value = _subject(found.match.groupdict(), utterance), found.read_value()
-    if subject is None or (value is None and found.part(found.group) and not found.is_habit):
+def _build_claims(found: _PatternMatch) -> Iterator[Claim]:
+    """Yield the claims of a clause: one, or one for each item of a list; none when it is not certain."""
+    subject, value = _subject(found.match.groupdict(), found.utterance), found.read_value()
+    if subject is None or _is_refused(found, value):
         return
-    begins = found.begins_at
-    if begins is None and not found.about_thing and any(event.start > utterance.said_at for event in found.near):
-        return  # a plan
-    if not pattern.holds and any(event.start > utterance.said_at for event in found.times(value)):
-        return  # "I quit smoking tomorrow"
-    if pattern.attribute == "name" and "who" in found.match.groupdict() and not may_be_first_name(value or ""):
-        return
-    if pattern.past and found.clause.tense != "past":
-        return
-    if found.is_vague or found.is_anothers or not found.agrees or (pattern.is_label and utterance.message is not None):
-        return  # "Answer: gravity" in a conversation is no note about anybody
     reading = Reading(value or "", "text") if found.is_habit else read_value(value or "")
-    if pattern.attribute == "allergic to" and reading.kind == "day":
+    if found.pattern.attribute == "allergic to" and reading.kind == "day":
         return  # a joke
-    past, in_full = found.clause.tense == "past", found.part(found.group) or ""
-    attribute, single = attribute_for(pattern, found.part("what"), reading, in_full, past=past)
-    old = found.part("old", "old2")
-    if attribute is None or (attribute == "city" and not found.names_home(reading.value)):
+    claim = _build_claim(found, subject, value, reading)
+    if claim is None:
         return
+    stated = found.place_before if value == _HERE else reading.value
+    yield from (replace(claim, value=item) for item in _items(claim.attribute, stated or ""))
+
+
+def _is_refused(found: _PatternMatch, value: str | None) -> bool:
+    """Return whether a clause makes no claim: its value, subject or verb is not certain, or it describes a plan."""
+    pattern, said_at = found.pattern, found.utterance.said_at
+    if value is None and found.part(found.group) and not found.is_habit:
+        return True
+    if found.begins_at is None and not found.about_thing and any(event.start > said_at for event in found.near):
+        return True  # a plan
+    if not pattern.holds and any(event.start > said_at for event in found.times(value)):
+        return True  # "I quit smoking tomorrow"
+    if pattern.attribute == "name" and "who" in found.match.groupdict() and not may_be_first_name(value or ""):
+        return True
+    if pattern.past and found.clause.tense != "past":
+        return True
+    if pattern.is_label and found.utterance.message is not None:
+        return True  # "Answer: gravity" in a conversation is no note about anybody
+    return found.is_vague or found.is_another_persons or not found.agrees
+
+
+def _build_claim(found: _PatternMatch, subject: str, value: str | None, reading: Reading) -> Claim | None:
+    """Return the claim of a clause; None when its attribute is unknown, or its value cannot be a home."""
+    pattern, utterance, clause = found.pattern, found.utterance, found.clause
+    stated, old = found.part(found.group) or "", found.part("old", "old2")
+    attribute, single = attribute_for(pattern, found.part("what"), reading, stated, past=clause.tense == "past")
+    if attribute is None or (attribute == "city" and not found.names_home(reading.value)):
+        return None
     if attribute == PREFERENCE:
         attribute = f"{PREFERENCE} {' or '.join(sorted((fold(reading.value), fold(old or ''))))}"
         old = None
     subject, attribute = _owner_of_name(subject, attribute)
-    valid_from, valid_to = _validity(utterance.said_at, found.clause, found.times(value))
-    if valid_to is None and found.is_temporary:
-        valid_to = max((event.end for event in found.near if event.end > utterance.said_at), default=None)
-    operation = _operation(found, reading, valid_from)
-    if begins is not None:
-        valid_from, valid_to, operation = begins, None, "state"
-    if attribute in _LASTING:
-        valid_to = None  # "I'm originally from Coimbra" is not over
-    if old is None and single and operation in ("state", "update") and found.contrast and not found.clause.qualified:
+    valid_from, valid_to, operation = _time_and_operation(found, value, reading, attribute)
+    if old is None and single and operation in ("state", "update") and found.contrast and not clause.qualified:
         old, operation = found.contrast, "update"
-    if operation == "event":
-        valid_to = None  # "I moved there ten years ago" does not say that it is over
-    claim = Claim(
+    return Claim(
         subject=subject,
         attribute=attribute,
         value=reading.value,
@@ -362,8 +368,22 @@ def _claims_of(found: _Found) -> Iterator[Claim]:
         replaces=None if old is None else trim_value(old, (0, len(old)), ()),
         doubted=found.is_passing,
     )
-    said = found.place_before if value == _HERE else reading.value
-    yield from (replace(claim, value=item) for item in _items(attribute, said or ""))
+
+
+def _time_and_operation(
+    found: _PatternMatch, value: str | None, reading: Reading, attribute: str
+) -> tuple[datetime, datetime | None, Operation]:
+    """Return the times between which a claim is true, and the operation of its clause."""
+    said_at = found.utterance.said_at
+    valid_from, valid_to = _validity(said_at, found.clause, found.times(value))
+    if valid_to is None and found.is_temporary:
+        valid_to = max((event.end for event in found.near if event.end > said_at), default=None)
+    operation = _operation(found, reading, valid_from)
+    if (begins := found.begins_at) is not None:
+        valid_from, valid_to, operation = begins, None, "state"
+    if attribute in _LASTING or operation == "event":
+        valid_to = None  # "I'm originally from Coimbra" and "I moved there ten years ago" do not say that it is over
+    return valid_from, valid_to, operation
 
 
 def _items(attribute: str, value: str) -> list[str]:
@@ -380,15 +400,15 @@ def _owner_of_name(subject: str, attribute: str) -> tuple[str, str]:
     return subject, attribute
 
 
-def _operation(found: _Found, reading: Reading, valid_from: datetime) -> Operation:
-    """Return what the clause does; a change told long after it happened is only a statement, and so is a long value."""
+def _operation(found: _PatternMatch, reading: Reading, valid_from: datetime) -> Operation:
+    """Return the operation of the clause; a change reported long after it happened is only a statement, as is a long value."""
     pattern, clause, said_at = found.pattern, found.clause, found.utterance.said_at
     if ANYBODY.match(clause.text):
         return "state"  # another friend may be meant
     if pattern.attribute == "employer" and _TAKES_PART.search(reading.value) and not _WORKS.search(clause.text):
         return "state"  # "I started at Gold's Gym"
     if found.about_thing and _AT_AN_END.fullmatch(reading.value):
-        return "state"  # "my shift is now over" says nothing of which one it is
+        return "state"  # "my shift is now over" does not say which shift
     if found.about_thing and may_be_several(found.part("what") or ""):
         return "state"  # a new client need not be the only one
     if found.about_thing and reading.kind in ("name", "text") and not found.part("old") and _MOVED.search(clause.text):
@@ -427,7 +447,7 @@ def _operation(found: _Found, reading: Reading, valid_from: datetime) -> Operati
 
 
 def _subject(groups: dict[str, str | None], utterance: Utterance) -> str | None:
-    """Return whom or what a clause is about; None when that is not certain."""
+    """Return the subject of a clause; None when it is not certain."""
     found = groups.get("who") or groups.get("whose") or ""
     if (
         groups.get("whose")
@@ -449,17 +469,17 @@ def _subject(groups: dict[str, str | None], utterance: Utterance) -> str | None:
 
 
 def first_person(utterance: Utterance) -> str:
-    """Return whom "I" means: where a user speaks without a name, the person whose memory it is."""
+    """Return the person that "I" refers to: where a user speaks without a name, the owner of the memory."""
     return utterance.owner if utterance.role == "user" and utterance.owner != "user" else utterance.speaker
 
 
 def is_person(utterance: Utterance) -> bool:
-    """Return whether the "I" of an utterance is somebody: the user, or an assistant with a name."""
+    """Return whether "I" in an utterance refers to a person: the user, or an assistant with a name."""
     return utterance.role == "user" or utterance.speaker != utterance.role
 
 
 def _validity(said_at: datetime, clause: Clause, events: Sequence[Mention]) -> tuple[datetime, datetime | None]:
-    """Return from when until when a claim is true: the time in the clause, or else from when it was said."""
+    """Return the times between which a claim is true: the time in the clause, or else from when it was said."""
     past = clause.tense == "past"
     event = next((event for event in events if event.start <= said_at), None)
     if event is None:

@@ -1,8 +1,8 @@
-"""What a message makes of the change that its speaker told before. Pure.
+"""Decide whether a message withdraws, doubts or leaves unchanged the speaker's previous change. Pure.
 
-Only words that withdraw it, make a text of it or give it to somebody else take it back: "jk", "scrap the Cardiff thing",
-"in French please", "it was my sister". "Wish me luck" may mean anything: the change is what was said last then, and hides
-nothing. What says something of its own leaves it as it is.
+A message withdraws or doubts it only with certain words: "jk", "scrap the Cardiff thing", "in French please", "it was my
+sister". A remark such as "Wish me luck" may mean anything: the change is then still the latest statement, but hides
+nothing. A message with a statement or a question of its own leaves the change as it is.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from memoranda.remember.base import PointsBack
+from memoranda.remember.base import Retraction
 from memoranda.remember.claims.reports import is_small_talk, is_undone
 from memoranda.remember.claims.retractions import (
     LEAD,
-    TAKEN_BACK,
-    did_instead,
-    in_full,
+    WITHDRAWAL,
     is_about_words,
-    is_somebody_elses,
-    named_taken_back,
+    is_another_persons,
+    restore_apostrophes,
+    terms_of_other_action,
+    terms_of_retracted,
     withdraws,
 )
 from memoranda.remember.importance.pleasantries import is_pleasantry
@@ -30,7 +30,7 @@ from memoranda.remember.reading.statements import (
     ABOUT_TEXTS,
     ABOUT_WORDS,
     LONGEST,
-    POINTING_BACK,
+    REFERS_BACK,
     is_complete_question,
     is_question,
     is_statement,
@@ -43,14 +43,14 @@ _DENIES: Final = re.compile(
     r"\b(?:no|nope|nah|not|never|none|\w+n['’]t|as if|kind of|sort of|more or less|wait|actually|really|just|only|wish|hope|hopefully|would|did|said|maybe|sorry|mean|meant)\b",
     re.I,
 )
-"""Words that hardly are small talk, where nothing else in a sentence says something."""
-# A verb without what belongs to it: "Or so I did", "the neighbour wishes", "they say", but not "I heard what he said".
+"""Words that are hardly small talk, in a sentence without any other content."""
+# A verb without its object: "Or so I did", "the neighbour wishes", "they say", but not "I heard what he said".
 _CUT_SHORT: Final = re.compile(
     rf"\b(?:{AUXILIARY}|to)\b[^\w\s]*(?:$|,)"
     r"|^(?!.*\b(?:what|how|which|whatever)\b).*\b(?:(?:wish|hop|think|believ|say|claim|guess|suppos|assum|reckon|swear)e?(?:s|es|d|ed)?|thought|said|swore)\b[^\w\s]*$",
     re.I,
 )
-# "Remind me to pay the rent", "Recommend a good tea": what is asked for is named; but not "Until the end", "Rephrase please".
+# A request that names its object: "Remind me to pay the rent", "Recommend a good tea"; but not "Until the end", "Rephrase please".
 _ORDERS: Final = re.compile(
     rf"(?:please )?(?!(?:until|till|for|in|on|at|only|just|not|with|by|from|of|since|because|if|when|while|after|before|as|and|or|to|than"
     rf"|starting|maybe|almost|well|then|\w*[^\Ws]s)\b)\w+ (?!me(?: wrong| right| crazy)?\W*$)(?:{DETERMINER}|up|for)\b",
@@ -83,15 +83,15 @@ _ADMITS: Final = re.compile(
     rf"|{LEAD}(?:my|our|the|this) (?:account|phone|laptop|computer|chat|profile) (?:was|got|has been|had been|is) (?:hacked|compromised|taken over|stolen)\b",
     re.I,
 )
-"""What somebody says of their own words."""
-# What may be said of one's own words or of anything else: "I was confused by the signs", "I haven't slept".
+"""A comment on one's own words."""
+# A comment on one's own words or on anything else: "I was confused by the signs", "I haven't slept".
 _MAY_ADMIT: Final = re.compile(
     r"\b(?:lied|(?:was|am|were|got) (?:wrong|mistaken|confused|hacked)|mixed|talking about|speaking of|correct (?:myself|that)|changed my mind)\b"
     r"|^(?!.*(?:\b(?:my|our|the|an?|some|any|enough|much|many|\d+|two|three)\s+\w|\b(?:like|love|mind|know|think|eat|drink|smoke)\b))"
     r".*\b(?:(?:did|have|has|had|was|were) not|never)\b",
     re.I,
 )
-# "No, the first one was right": what was said before the change.
+# "No, the first one was right": it restores the value before the change.
 _WAS_RIGHT: Final = re.compile(
     r"\b(?:first|old|previous|original|earlier) (?:one|time|value|number|version|date|answer)\b(?: \w+){0,2}? (?:right|correct|true|stands|holds)\b"
     r"|\b(?:right|correct) the first time\b",
@@ -102,13 +102,13 @@ _WITHDRAWS: Final = re.compile(
     re.I,
 )
 _TAG: Final = re.compile(r"^\W*/(?:s|j|jk|sarcasm|joke|hj)\W*$", re.I)
-# "The move got cancelled", "it's off": what the change told of did not come about.
+# "The move got cancelled", "it's off": the change did not happen.
 _CALLED_OFF: Final = re.compile(
     r"^\W*(?:(?:but|and|well|ok|update|sadly|unfortunately|actually)\W+)*(?P<what>it|that|(?:the|this|that|my|our) (?:whole )?\w+)(?: is| was| got| has been|['’]s)(?: now| just)? "
     r"(?:cancell?ed|called off|off|withdrawn|annulled|revoked|reversed|scrapped|undone|dead)(?: (?:again|after all|now|anyway|in the end))?\W*$",
     re.I,
 )
-# "I'm still at Lego", "the Golf is still here", "keeping my name": it says what holds, and the write finds whether it is what changed.
+# "I'm still at Lego", "the Golf is still here", "keeping my name": a value that holds; the write finds whether it changed.
 _STILL: Final = re.compile(
     r"\b(?:still|stay|staying|keep|keeping|stick|sticking)\b(?: (?:in|at|with|to|on|here|there|have|has|got|live|living|work|working|own|drive|use))*"
     r" (?:(?-i:[A-Z])|(?:the|my|our)\b)|^\W*(?:the|my|our) (?:[\w'’-]+ ){1,3}?(?:is|are) still\b",
@@ -121,61 +121,62 @@ _CHATTER: Final = re.compile(
 
 @text_cache(256)
 def says_nothing(text: str) -> bool:
-    """Return whether a whole message is small talk, which stands between words and what takes them back for nothing."""
+    """Return whether a whole message is small talk, which may stand between a change and its withdrawal."""
     if len(text) > LONGEST:
         return False
     return is_small_talk(text) or is_pleasantry(text) or _CHATTER.fullmatch(text) is not None
 
 
 @text_cache(256)
-def points_back(text: str, before: str = "", *, answers: bool = False, speaker: str = "") -> PointsBack | None:
-    """Return how a message may bear on the change that its speaker told just before.
+def read_retraction(text: str, before: str = "", *, answers: bool = False, speaker: str = "") -> Retraction | None:
+    """Return how a message affects the speaker's previous change; None where it does not.
 
-    What `answers` a question need not have a subject. `speaker` is whose name under a message is no one else's.
+    A message that `answers` a question need not have a subject. The name of the `speaker` under a message is a signature,
+    not another person's.
     """
     if len(text) > LONGEST:
         return None
-    text = in_full(expand(text).text)
+    text = restore_apostrophes(expand(text).text)
     sentences = split_sentences(text)
-    if any(withdraws(each) or _TAG.match(each) or is_named(each, before) for each in sentences):
+    if any(withdraws(each) or _TAG.match(each) or _retracts_by_name(each, before) for each in sentences):
         return "retract"
-    if any(_reframes(each, before, speaker) for each in sentences):
+    if any(_doubts_change(each, before, speaker) for each in sentences):
         return "doubt"
-    if TAKEN_BACK.search(text) is not None or any(not _is_new(each, answers=answers) for each in sentences):
+    if WITHDRAWAL.search(text) is not None or any(not _is_new(each, answers=answers) for each in sentences):
         return "remark"
     return None
 
 
-def is_named(sentence: str, before: str) -> bool:
-    """Return whether a sentence takes back what it names, and words before it name the same: "the Cardiff thing"."""
-    named = named_taken_back(sentence)
+def _retracts_by_name(sentence: str, before: str) -> bool:
+    """Return whether a sentence retracts a thing by name, and the words before it name the same: "the Cardiff thing"."""
+    named = terms_of_retracted(sentence)
     return bool(named) and named.issubset(query_terms(before[:LONGEST]))
 
 
-def names_what_it_takes_back(text: str) -> bool:
-    return any(map(named_taken_back, split_sentences(in_full(expand(text[:LONGEST]).text))))
+def names_what_is_retracted(text: str) -> bool:
+    return any(map(terms_of_retracted, split_sentences(restore_apostrophes(expand(text[:LONGEST]).text))))
 
 
-def find_meant(text: str, own: Sequence[str]) -> int | None:
-    """Return which of the speaker's earlier messages (the newest first) words are about that take something back.
+def find_retracted_message(text: str, own: Sequence[str]) -> int | None:
+    """Return the position of the earlier message of the speaker (the newest first) that a message may retract; or None.
 
-    These are the last ones that said something; or, where a change is named, those that share the name. None for none.
+    It is the last one that is not small talk; or, where the message names a change, the one that shares the name.
     """
-    named = names_what_it_takes_back(text)
+    named = names_what_is_retracted(text)
     for position, earlier in enumerate(own):
-        if points_back(text, earlier) == "retract" if named else not says_nothing(earlier):
+        if read_retraction(text, earlier) == "retract" if named else not says_nothing(earlier):
             return position
     return None
 
 
-def _reframes(sentence: str, before: str, speaker: str) -> bool:
-    """Return whether a sentence makes the change before it somebody else's, a text, or one that did not come about."""
+def _doubts_change(sentence: str, before: str, speaker: str) -> bool:
+    """Return whether a sentence turns the change before it into another person's, a text, or one that did not happen."""
     if is_small_talk(sentence):
         return False
     if (
         _contradicts(sentence, before)
-        or is_somebody_elses(sentence, speaker)
-        or _is_anothers_deed(sentence, before)
+        or is_another_persons(sentence, speaker)
+        or _attributes_to_another(sentence, before)
         or is_about_words(sentence, before)
     ):
         return True
@@ -190,24 +191,24 @@ def _reframes(sentence: str, before: str, speaker: str) -> bool:
     return is_undone(sentence) and not is_question(sentence)
 
 
-def _is_anothers_deed(sentence: str, before: str) -> bool:
-    """Return whether a sentence says that somebody else did what the words before tell: "I mean my sister moved"."""
-    found = did_instead(sentence)
+def _attributes_to_another(sentence: str, before: str) -> bool:
+    """Return whether a sentence attributes the previous change to another person: "I mean my sister moved"."""
+    found = terms_of_other_action(sentence)
     return bool(found) and not found.isdisjoint(query_terms(before))
 
 
-def says_what_stayed(sentence: str, before: str) -> bool:
-    """Return whether a sentence says that something is as it was, and names what the words before it do not."""
+def states_no_change(sentence: str, before: str) -> bool:
+    """Return whether a sentence says that something is unchanged, and names something that the words before it do not."""
     others = "here" in sentence or any(name not in before for name in _NAME.findall(sentence))
     return _STAYED.search(sentence) is not None and others
 
 
 def _contradicts(sentence: str, before: str) -> bool:
-    """Return whether a statement of the speaker's own denies the one before: it denies, admits, or says what stayed."""
+    """Return whether a statement of the speaker contradicts the previous one: it denies, admits, or states no change."""
     if is_question(sentence):
         return False
     if _STAYED.search(sentence):
-        return is_statement(sentence) and OWN.match(sentence) is not None and says_what_stayed(sentence, before)
+        return is_statement(sentence) and OWN.match(sentence) is not None and states_no_change(sentence, before)
     denied = _NEGATED.match(sentence)
     if denied is None:
         return _ADMITS.match(sentence) is not None
@@ -220,17 +221,17 @@ def _contradicts(sentence: str, before: str) -> bool:
 
 
 def _is_new(sentence: str, *, answers: bool) -> bool:
-    """Return whether a sentence says or asks something of its own, or is small talk."""
+    """Return whether a sentence is small talk, or a statement or question that does not depend on earlier words."""
     if is_small_talk(sentence):
         return True
-    if not has_content(sentence, ()) and not POINTING_BACK.search(sentence):
+    if not has_content(sentence, ()) and not REFERS_BACK.search(sentence):
         return answers or _DENIES.search(sentence) is None
-    if ABOUT_TEXTS.search(sentence) or POINTING_BACK.search(sentence) or _WITHDRAWS.match(sentence):
+    if ABOUT_TEXTS.search(sentence) or REFERS_BACK.search(sentence) or _WITHDRAWS.match(sentence):
         return False
     if is_question(sentence):
         return is_complete_question(sentence) and ABOUT_WORDS.search(sentence) is None
     if is_statement(sentence):
-        # "The sale fell through", "Then the alarm rang": what happens to anything else may happen to the change.
+        # "The sale fell through", "Then the alarm rang": it may be about the change.
         own = OWN.match(sentence) is not None and not is_undone(sentence)
         unsure = HAPPENED.match(sentence) or _CUT_SHORT.search(sentence) or _MAY_ADMIT.search(sentence)
         return own and not unsure

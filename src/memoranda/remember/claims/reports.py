@@ -1,8 +1,8 @@
-"""Whether a message is somebody's plain report of a change: only then the change may hide what was said before. Pure.
+"""Decide whether a message is a plain report of a change. Pure.
 
-What stands beside a change can take from it in any number of ways: "but it didn't last", "in the game", "Shorten
-this.", "That's what Ben wrote.". So nothing is listed that forbids to hide. What may stand in the same message is
-listed instead: other claims, times, with whom, and small talk. A change with anything else beside it is only linked.
+Only a plain report may hide what was said before. It contains the change and nothing else than other claims, times,
+companions and small talk. A message with any other words ("but it didn't last", "in the game", "Shorten this.") may
+qualify the change: the change is only linked.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ _SMALL_TALK: Final = re.compile(
     r"|(?:(?:i|we) )?(?:really |just |absolutely |still )*(?:love|like|enjoy|loving|enjoying|miss|hate) it(?: (?:here|there|so far|so much|a lot|already|now))*"
     r"|(?:many )?(?:thanks|thank you|thx|cheers)(?: (?:so much|a lot|again|for (?:your|the|all your|all the) (?:help|support|time)|for (?:asking|listening)|in advance))*"
     r"|(?:i )?hope (?:you(?:['’]re| are)|all is) (?:well|doing well|good|fine)|how are (?:you|things)(?: (?:today|doing))?"
-    # What a memory is asked for: it keeps what the words say, and does nothing with the words.
+    # A request to remember or update something.
     r"|(?:please )?(?:remember|note|do(?:n['’]t| not) forget) (?:this|that|it|the following)(?: (?:for me|for later|please))*"
     rf"|(?:so )?(?:please |can you |could you )*(?:update|correct|change|adjust) (?:that in )?(?:my|your|our) (?:[\w-]+ )?{_RECORDS}(?: (?:accordingly|please|too))*"
     r")?[\s.!?,🎉🥳🙂😊😀❤️👍-]*",
     re.I,
 )
 # The longer ones first: what was matched is not tried again, so that a long text takes no longer than its length.
-_BESIDE: Final = re.compile(
+_ALSO_UNDERSTOOD: Final = re.compile(
     rf"[\s.,!;%-]+|(?:with (?:{POSSESSIVES}|the) (?:new )?(?:family|team|{PARTNERS}|{CHILDREN}"
     rf"|{RELATIVES})"
     r"|from (?-i:[A-Z])\w+|(?:instead of|rather than) (?:the |my |our )?[\w-]+"
@@ -61,9 +61,9 @@ _BESIDE: Final = re.compile(
     r"|(?:week|month|year|day|morning|evening|summer|spring|autumn|winter|noon|midnight)s?)\b",
     re.I,
 )
-# Why something ended takes nothing from its end; a change may last only as long as its reason: "because of the strike".
+# A reason does not qualify an end. It may qualify another change, which may last only as long: "because of the strike".
 _REASON: Final = re.compile(rf"(?:because of|due to) (?:an?|the|{POSSESSIVES}) (?:[\w-]+ )?[\w-]+(?=\W*$)", re.I)
-# Beside a denial these say what is denied: "I no longer work at Acme full time", "… with my brother".
+# With a denial, these words say what is denied: "I no longer work at Acme full time", "… with my brother".
 _CIRCUMSTANCE: Final = re.compile(r"\b(?:full|part)[- ]time\b|\b(?:with|as|for)\b", re.I)
 _DENIAL: Final = re.compile(r"\b(?:no longer|not)\b|n['’]t\b", re.I)
 # Of "Sporting in the league" and "VS Code for one file" only the beginning is the value.
@@ -73,11 +73,11 @@ _DETAIL: Final = re.compile(
 _CONTRAST: Final = re.compile(r"(?<![\s,])[\s,]*(?:and\s+)?not\s+[^.!,;]+", re.I)
 _LIST: Final = re.compile(r"^[ \t]*(?:[-*•–—]|\w{1,2}[.)])[ \t]", re.M)
 _LONGEST: Final = 2_000
-"""Whoever reports a change writes no pages about it."""
+"""A longer text is not a report of a change."""
 _LONGEST_SENTENCE: Final = 300
 
 
-# "…, but it didn't last", "… and came back": a change that is over when it is told.
+# "…, but it didn't last", "… and came back": a change that is over when it is reported.
 _UNDONE: Final = re.compile(
     r"\b(?:came|come|went|moved|switched|changed|flew|was|were|am|are|['’]m|['’]re|g[ai]ve \w+|took \w+|brought \w+) (?:right |straight |soon |already )?back\b(?! from\b)"
     r"|\b(?:returned|reversed|undid|undone|collapsed|called off|f[ae]ll(?:en)? through)\b"
@@ -87,12 +87,12 @@ _UNDONE: Final = re.compile(
 
 
 def is_undone(rest: str) -> bool:
-    """Return whether what a message says after a change tells that it is over: "… but it didn't last"."""
+    """Return whether the words after a change say that it is over: "… but it didn't last"."""
     return _UNDONE.search(rest[:_LONGEST_SENTENCE]) is not None
 
 
 def is_small_talk(sentence: str) -> bool:
-    """Return whether a whole sentence only greets, thanks, tells a feeling, or asks a memory to keep what was said."""
+    """Return whether a whole sentence only greets, thanks, describes a feeling, or asks to remember what was said."""
     return len(sentence) <= _LONGEST_SENTENCE and _SMALL_TALK.fullmatch(sentence) is not None
 
 
@@ -116,29 +116,24 @@ _AROUND: Final = re.compile(
 
 
 def is_whole(text: str, span: Span, others: Iterable[Span]) -> bool:
-    """Return whether the words right after a claim go on with it as is understood, or with another clause.
+    """Return whether the claim is followed only by understood words, up to the end of its clause.
 
-    Of "I moved to the Rome office's channel", "I live in Rome in my head" and "I moved to Java from Python" they do not.
+    It is not in "I moved to the Rome office's channel", "I live in Rome in my head" and "I moved to Java from Python".
     """
-    left, position = blank_out(text, [each for each in others if each != span]), span[1]
-    while position < len(left) and not _CLAUSE_END.match(left, position):
-        found = (pattern.match(left, position) for pattern in (_AROUND, _BESIDE))
-        end = max((match.end() for match in found if match), default=position)
-        if end == position:
-            return False
-        position = end
-    return True
+    left = blank_out(text, [each for each in others if each != span])
+    end = _skip_matches((_AROUND, _ALSO_UNDERSTOOD), left, span[1], until=_CLAUSE_END)
+    return end == len(left) or _CLAUSE_END.match(left, end) is not None
 
 
 def is_plain_report(text: str, span: Span, value: str, others: Iterable[Span], *, contrasts: bool = False) -> bool:
-    """Return whether a text tells a change, and nothing that may take from it.
+    """Return whether a text reports a change without any words that may qualify it.
 
     Args:
         text: The whole text.
-        span: Where in it the change is told.
+        span: Where in it the change is.
         value: The new value, which the words of the change end with; empty when they name none.
         others: The parts that are read by themselves: other claims and times.
-        contrasts: Whether the words after it may say what it is not: "Kate, not Katie".
+        contrasts: Whether the words after it may name the rejected value: "Kate, not Katie".
     """
     if len(text) > _LONGEST or _LIST.search(text):
         return False
@@ -155,17 +150,20 @@ def is_plain_report(text: str, span: Span, value: str, others: Iterable[Span], *
                 if _CIRCUMSTANCE.search(after):
                     return False
             words = left[start : span[0]] + after
-        if not (_consists_of((_REPORT_OPENING, _BESIDE), words) or is_small_talk(text[start:end])):
+        understood = _skip_matches((_REPORT_OPENING, _ALSO_UNDERSTOOD), words, 0) == len(words)
+        if not understood and not is_small_talk(text[start:end]):
             return False
     return True
 
 
-def _consists_of(patterns: Sequence[re.Pattern[str]], text: str) -> bool:
-    position = 0
-    while position < len(text):
+def _skip_matches(
+    patterns: Sequence[re.Pattern[str]], text: str, position: int, until: re.Pattern[str] | None = None
+) -> int:
+    """Return the position after all consecutive matches of the patterns, or where `until` matches."""
+    while position < len(text) and not (until and until.match(text, position)):
         found = (pattern.match(text, position) for pattern in patterns)
         end = max((match.end() for match in found if match), default=position)
         if end == position:
-            return False
+            break
         position = end
-    return True
+    return position

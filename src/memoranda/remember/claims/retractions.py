@@ -16,7 +16,7 @@ from memoranda.text.cache import text_cache
 from memoranda.text.places import is_place
 from memoranda.text.terms import query_terms
 
-# What words of the speaker's own are called: "that", "what I just said", "my last message".
+# References to the speaker's own words: "that", "what I just said", "my last message".
 _MESSAGE = r"(?:message|sentence|statement|remark|comment|line|one|bit|part|text|note|post|thing)s?"
 _SAID = (
     r"(?:(?:all (?:of )?)?(?:that|this)|it all|the above|(?:everything|anything|what(?:ever)?) i (?:just )?(?:said|wrote|told you|typed|sent|mentioned)"
@@ -33,30 +33,30 @@ _ELSEWHERE = r"(?:window|chat|person|thread|tab|channel|group|conversation|recip
 _ANOTHER = rf"(?:someone|somebody|another|a different|{POSSESSIVES}|the other)"
 _AT_KEYS = r"(?:borrowed|took|grabbed|had|has|stole|was on) my (?:phone|laptop|keyboard|computer|account)"
 _FALSE = r"(?:a (?:joke|lie|prank|test)(?: message)?|made up(?! of)|nonsense|not true|untrue)"
-TAKEN_BACK: Final = re.compile(
+WITHDRAWAL: Final = re.compile(
     rf"{_ORDERED}(?P<order>{_DISCARD} {_SAID}{_CLAUSE_END}|forget (?:that )?i (?:ever )?(?:said|told you|mentioned|wrote)\b)"
     rf"|\b(?:that|this|what i (?:just )?said) was (?:just |only |all )?{_FALSE}"
     r"|\b(?:that|this|what i (?:just )?said)(?:['’]s| is| was|) ?(?:not|isn['’]t|wasn['’]t) true"
     rf"|\b(?:none|nothing) of {_SAID} (?:is|was) true|^\W{{0,9}}(?:(?:sorry|no|ok|okay)\b\W{{0,5}})?not true\b"
     r"|\bi (?:was|am) (?:just |only )*(?:joking|kidding|lying|testing you|messing with you|pulling your leg)|\b(?:just|only) (?:kidding|joking)"
     r"|\bi take (?:that|it|this) back(?! about)|\bi made (?:that|it|this) up"
-    # It was not for the listener, or not by the speaker.
+    # The message was for somebody else, or by somebody else.
     rf"|(?P<elsewhere>(?:^|[.!?,;:–—-]|\b(?:sorry|oops|ups|whoops|ah|oh|no|that was|(?:sent|typed|posted|wrote) (?:\w+ )?(?:in|to) the)\b)\W{{0,5}}wrong {_ELSEWHERE}\b"
     rf"|\b{_SAID} (?:was(?:n['’]t| not)|is(?:n['’]t| not)) (?:meant |intended )?for you\b"
     rf"|\b{_SAID} (?:was|is) (?:meant|intended|supposed to (?:be|go)) (?:for|to) {_ANOTHER}\b"
     rf"|\b{_SAID} (?:was|is) (?:from |by )?(?:my|our) [\w-]+(?: (?:typing|writing|texting)|,? (?:\w+ )?{_AT_KEYS})"
     r"|\b(?:my|our) [\w-]+ (?:was typing|typed (?:that|this|it)|(?:wrote|sent) that(?: message)?)\b)"
     r"|(?:[.!?]\s{1,3}|^\W{0,3})(?P<joke>(?:kidding|joking|april fools?['’]?s?(?: day)?)(?=\s*(?:[.,!–-]|$)))"
-    # "Never mind, I'm staying" goes on with how things are.
+    # "Never mind, I'm staying": it continues with the present state.
     r"|(?P<goes_on>\b(?:never ?mind|false alarm|on second thoughts?|actually,? no)\b[\s,.!–-]*"
     r"(?:(?:i|we) (?:did(?:n['’]t| not)|won['’]t|will not|am not|are not)|(?:i['’]m|we['’]re|i am|we are) (?:not|staying|keeping|sticking|still)\b"
     r"|it['’]s not))",
     re.I,
 )
-"""Takes back what the speaker said before: in the same message, or else in the one before it."""
+"""Withdraws what the speaker said before: in the same message, or else in the one before it."""
 
 
-# What may stand before words that take something back, and says nothing itself.
+# Words without content that may precede a withdrawal.
 LEAD: Final = (
     r"^\W{0,9}(?:(?:ok|okay|oh|ah|eh|well|no|nope|nah|wait|hm+|uh|um|sorry|oops|ups|whoops|actually|honestly|so|and|but|then|hey|just|please|pls|plz"
     r"|kindly|lol|(?:ha){2,}h?|maybe|yeah|yes|correction|typo|edit|i mean|i meant|for the record|on second thoughts?|haha|hehe|lmao|omg|thanks|btw"
@@ -87,7 +87,7 @@ _WAS_JOKING: Final = re.compile(
 )
 _GENERIC_WORDS = "thing bit part stuff news message joke story update announcement line comment remark business idea post note whole talk last"
 _GENERIC: Final = frozenset(term for word in _GENERIC_WORDS.split() for term in query_terms(word))
-"""What words that somebody said are called: "the Cardiff thing"."""
+"""Nouns for somebody's words: "the Cardiff thing"."""
 
 _FILLER_WORDS = """
     i we you me us it that this these those my your the a an all of some any just only really totally actually completely obviously clearly so and
@@ -115,12 +115,12 @@ _PHRASES: Final = re.compile(
     r"|\bdo not (?:you )?believe me\b|\bmess(?:ing|ed) with you\b|\bfor the sake of argument\b|^\W*(?:oh |ah |sorry,? )?my (?:bad|mistake)\W*$|\bvoice to text\b",
     re.I,
 )
-# "No joke", "I'm not kidding": it is meant.
+# "No joke", "I'm not kidding": the speaker confirms the statement.
 _MEANT: Final = re.compile(
     r"\b(?:no|not|never|is it|are you|were you|without)(?: (?:even|a|any|an|just|all|you|your))* (?:jok\w+|kid\w*|l(?:ie|ies|ying|ied|iar)|prank\w*|fake|test\w*|bluff\w*|sarcas\w+|wrong|mistaken|false|untrue|nonsense)\b",
     re.I,
 )
-# "Not really", "almost", "I wish": it has not come true.
+# "Not really", "almost", "I wish": the statement is not true.
 _NOT_SO: Final = re.compile(
     r"^\W*(?:(?:well|ok|okay|but|and|lol|haha|oh|actually|or|sorry|at least)\W+)*(?:not(?: (?:really|actually|quite|yet|true|for real|in real life|irl|literally|at all|exactly|anymore))?(?: yet)?[!.]*"
     r"|(?:really|actually) not|not(?= ?!)|almost|nearly|i wish|if only|one can dream|as if|(?:only |just )?in (?:my|your) (?:wildest )?(?:dreams|head|mind|imagination)|only in (?:my )?(?:dreams|theory)"
@@ -131,7 +131,7 @@ _NOT_SO: Final = re.compile(
 _ONE = rf"(?:(?:my|our|his|her|their|the|a) (?:\w+ )?(?:{PEOPLE}|{PETS}|ex|kid|family|mate|pal)(?: (?-i:[A-Z][a-z]+))?|he|she|they|(?:some(?:one|body)|another person)(?: else)?)"
 _NAME = r"(?-i:[A-Z][a-z\u00df-\u024f]+)"
 _TYPING = r"(?: (?:typing|writing|talking|speaking|texting|messing around|on (?:my|the) (?:phone|laptop|account|computer|keyboard)|again|playing|who \w+ (?:that|this|it)|using my \w+))"
-_SOMEBODY: Final = tuple(
+_ANOTHER_PERSON: Final = tuple(
     re.compile(pattern, re.I)
     for pattern in (
         rf"^\W*\*\s?(?:{_ONE}|his|her|their|{_NAME})\b[^.!?]{{0,30}}\W*$|^\W*(?:{_ONE}|his|her|{_NAME})\*\W*$",
@@ -151,9 +151,9 @@ _SIGNED: Final = re.compile(
     rf"(?P<name>{_NAME})(?: {_NAME})?\W*$",
     re.I,
 )
-# "I mean my sister moved", "typo: she moved": what is done stands at the end.
+# "I mean my sister moved", "typo: she moved": the action is the last word.
 _DID_INSTEAD: Final = re.compile(
-    rf"^\W{{0,9}}(?:(?:well|no|sorry|actually|i mean|i meant|correction|typo|oops|wait|it was)[\s,:]+){{1,3}}(?:{_ONE}|{_NAME}) (?:who |that )?(?P<deed>\w+)\b.{{0,30}}$",
+    rf"^\W{{0,9}}(?:(?:well|no|sorry|actually|i mean|i meant|correction|typo|oops|wait|it was)[\s,:]+){{1,3}}(?:{_ONE}|{_NAME}) (?:who |that )?(?P<action>\w+)\b.{{0,30}}$",
     re.I,
 )
 _ASKS: Final = re.compile(r"\W{0,9}(?:did|do|does|why|how|what|should|shall)\b", re.I)
@@ -164,8 +164,8 @@ _NO_APOSTROPHE: Final = re.compile(
 )
 
 
-def in_full(sentence: str) -> str:
-    """Return a sentence with "didnt" and "thats" as they are written with care."""
+def restore_apostrophes(sentence: str) -> str:
+    """Return a sentence with "did not" for "didnt" and "that's" for "thats"."""
     return _NO_APOSTROPHE.sub(lambda found: f"{found['verb']} not" if found["verb"] else f"{found['it']}'s", sentence)
 
 
@@ -175,7 +175,7 @@ def words_in(sentence: str) -> list[str]:
 
 @text_cache(256)
 def withdraws(sentence: str) -> bool:
-    """Return whether a sentence is made of words that take back what was said before: "jk lol", "pls ignore that"."""
+    """Return whether a sentence consists of words that withdraw the previous statement: "jk lol", "pls ignore that"."""
     if _MEANT.search(sentence):
         return False
     if (_DROPPED.match(sentence) and not _PHRASES.search(sentence)) or _NOT_SO.match(sentence):
@@ -189,26 +189,26 @@ def withdraws(sentence: str) -> bool:
 
 
 @text_cache(256)
-def is_somebody_elses(sentence: str, speaker: str = "") -> bool:
-    """Return whether a sentence says that the words before it are somebody else's: "it was my sister", "- Lena"."""
+def is_another_persons(sentence: str, speaker: str = "") -> bool:
+    """Return whether a sentence attributes the words before it to another person: "it was my sister", "- Lena"."""
     if is_question(sentence):
         return False
     signed = _SIGNED.match(sentence)
     if signed is not None:
         name = signed["name"]
         return name.casefold() not in speaker.casefold().split() and not is_place(name)
-    return any(pattern.search(sentence) for pattern in _SOMEBODY)
+    return any(pattern.search(sentence) for pattern in _ANOTHER_PERSON)
 
 
-def did_instead(sentence: str) -> frozenset[str]:
-    """Return the terms of what a sentence says that somebody else did; empty where it says nothing like it."""
+def terms_of_other_action(sentence: str) -> frozenset[str]:
+    """Return the terms of an action that a sentence attributes to another person; empty where it names none."""
     found = _DID_INSTEAD.match(sentence)
-    return frozenset(query_terms(found["deed"])) if found else frozenset()
+    return frozenset(query_terms(found["action"])) if found else frozenset()
 
 
 @text_cache(256)
-def named_taken_back(sentence: str) -> frozenset[str]:
-    """Return the terms by which a sentence names what it takes back: "scrap the Cardiff thing"; empty for none."""
+def terms_of_retracted(sentence: str) -> frozenset[str]:
+    """Return the terms of the thing that a sentence retracts by name: "scrap the Cardiff thing"; empty for none."""
     found = (
         None
         if is_question(sentence) or _MEANT.search(sentence) or _DROPPED.match(sentence)
@@ -256,7 +256,7 @@ _POINTS: Final = re.compile(
     r"\b(?:it|that|this|these|those|them)\b|^\W*(?:(?:is|was|from|in|as|for|end|only|at least|just|a|the)\b|and\W)",
     re.I,
 )
-# A new text that somebody asks for: "write a haiku about it", "another quote please", "give me a synonym".
+# A request for a new text: "write a haiku about it", "another quote please", "give me a synonym".
 _NEW_TEXT: Final = re.compile(
     r"\b(?:write|give|make|tell|sing|send|show|find|need|want|read|recommend|suggest|play)\b (?:me |us )?(?:up )?(?:an?|another|one|some|any|more|the)\b"
     r"|^\W*(?:an?|another|one more|some)\b.{0,40}\b(?:please|pls)\b|\bof the (?:day|week)\b",
@@ -308,7 +308,7 @@ _WORDED: Final = re.compile(
 
 @text_cache(256)
 def is_about_words(sentence: str, before: str = "") -> bool:
-    """Return whether a sentence is about the words before it as a text: a job on them, a question, where they are from."""
+    """Return whether a sentence treats the words before it as a text: a request to edit them, a question, their origin."""
     if _I_READ.match(sentence) or _WORDED.match(sentence):
         return True
     if _NEW_TEXT.search(sentence) or _quotes_other(sentence, before):
@@ -328,7 +328,7 @@ _QUOTED: Final = re.compile(r"(?<!\w)[\"“«„'‘](?P<words>[^\"”»“'’]
 
 
 def _quotes_other(sentence: str, before: str) -> bool:
-    """Return whether a sentence quotes words that were not said before it: "translate 'good morning'"."""
+    """Return whether a sentence quotes words that do not occur before it: "translate 'good morning'"."""
     found = _QUOTED.search(sentence)
     return found is not None and set(query_terms(found["words"])).isdisjoint(query_terms(before))
 
@@ -337,6 +337,6 @@ _CHOICE: Final = re.compile(r"\W*(?:is|was|should) (?:it|that|i) (?P<words>[^?]{
 
 
 def _offers_words(sentence: str, before: str) -> bool:
-    """Return whether a question offers the words before in another form: "is it moved or have moved?"."""
+    """Return whether a question offers the previous words in another form: "is it moved or have moved?"."""
     found = _CHOICE.match(sentence)
     return found is not None and not set(query_terms(found["words"])).isdisjoint(query_terms(before))

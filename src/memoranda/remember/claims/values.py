@@ -37,7 +37,7 @@ _RESIDENCE: Final = re.compile(
 
 
 def names_home(value: str, text: str, old: str | None) -> bool:
-    """Return whether a name may be where somebody moved: for all that is known, "I moved to Marketing" names no place.
+    """Return whether a name may be the place that somebody moved to; "I moved to Marketing" may not name a place.
 
     Args:
         value: The name.
@@ -49,12 +49,12 @@ def names_home(value: str, text: str, old: str | None) -> bool:
 
 
 def is_known_home(value: str, text: str, old: str | None) -> bool:
-    """Return whether a name is known as a place, or the words around it speak of a home."""
+    """Return whether a name is a known place, or the words around it are about a home."""
     return looks_like_place(value) or (old is not None and is_place(old)) or _RESIDENCE.search(text) is not None
 
 
 def _may_be_place(name: str) -> bool:
-    """Return whether a name may be that of an unknown place: no ordinary word, and nothing that one uses."""
+    """Return whether a name may be an unknown place: it is not an ordinary word or a thing that people use."""
     words = name.split()
     written = all(word.isalpha() and word[1:] == word[1:].lower() for word in words)
     return written and _USED.search(name) is None and not any(topics_in(word) for word in words)
@@ -405,12 +405,12 @@ def may_be_first_name(value: str) -> bool:
 def may_be_several(what: str) -> bool:
     """Return whether somebody may have a new one of these and keep the old one."""
     noun = normal_noun(what).rpartition(" ")[2]
-    # "My dog is now called Rex" renames it, "my new dog is called Rex" is about another one.
+    # "My dog is now called Rex" renames the dog, "my new dog is called Rex" is about another dog.
     return noun in _MAYBE_SEVERAL or (noun in _SEVERAL and not what.casefold().startswith(noun))
 
 
 def may_be_quality(what: str, said: str, reading: Reading) -> bool:
-    """Return whether a value may say how a thing is, not which one: an ordinary word, unless a quality is asked for."""
+    """Return whether a value may be a quality instead of a name: an ordinary word, unless the attribute is a quality."""
     asked = normal_noun(what).rpartition(" ")[2] in _QUALITIES
     empty = reading.value.casefold() in EMPTY_WORDS and not normal_noun(what).startswith("favourite")
     title = names_person(what) and reading.value.isupper()  # "my partner is now CEO"
@@ -419,7 +419,7 @@ def may_be_quality(what: str, said: str, reading: Reading) -> bool:
 
 
 def is_adjective(value: str) -> bool:
-    """Return whether a value with a capital says how something is, not which one: "Italian", "Tom's"."""
+    """Return whether a capitalized value is an adjective and not a name: "Italian", "Tom's"."""
     return _ADJECTIVE.fullmatch(value) is not None
 
 
@@ -446,7 +446,7 @@ def _verb(word: str) -> str:
 
 
 def split_list(value: str) -> list[str]:
-    """Return the items of a list of things, up to the first that is none: "nuts, keep them coming"."""
+    """Return the items of a list, up to the first one that is not a thing: "nuts, keep them coming"."""
     items = [item.strip() for item in re.split(r",\s*(?:and\s+)?|\s+and\s+", value) if item.strip()]
     return list(takewhile(lambda item: len(item.split()) <= _MAX_ITEM and not _NO_THING.search(item), items))
 
@@ -473,7 +473,7 @@ def trim_value(sentence: str, span: Span, dates: Sequence[int], *, keep_dates: b
 
 
 def length_of_value(value: str) -> int:
-    """Return how many characters of a value name it: of "6 and deaf" and "9 from gate B4" the rest says more."""
+    """Return the length of a value without further statements: of "6" in "6 and deaf", of "9" in "9 from gate B4"."""
     beside = _BESIDE.search(value)
     if read_value(value).kind in ("number", "money", "time", "day"):
         return len(_measure_of(value))

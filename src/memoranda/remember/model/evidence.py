@@ -262,12 +262,12 @@ def _clause_runs(evidence: QuotedWords, sentence: Span) -> Iterator[_Clause]:
     for first in touched[:_MAX_CLAUSES]:
         before = [token for clause in clauses[:first] for token in clause]
         subject = _subject_of(before)
-        for last in (n for n in touched[:_MAX_CLAUSES] if n >= first and not _takes_back(clauses[n + 1 : n + 2])):
+        for last in (n for n in touched[:_MAX_CLAUSES] if n >= first and not _retracts(clauses[n + 1 : n + 2])):
             tokens = tuple(token for clause in clauses[first : last + 1] for token in clause)
             yield _Clause(tokens, subject, reported)
 
 
-def _takes_back(following: Sequence[Sequence[_Token]]) -> bool:
+def _retracts(following: Sequence[Sequence[_Token]]) -> bool:
     """Return whether the next clause only takes the one before back: "…, not", "…, just kidding"."""
     return any(all(token.word in _TAKE_BACKS for token in clause) for clause in following)
 

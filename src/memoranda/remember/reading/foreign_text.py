@@ -1,8 +1,8 @@
-"""Finds the parts of a message that are not its writer's own words, by how the text is laid out. Pure.
+"""Find the parts of a message that are not its writer's own words, by the layout of the text. Pure.
 
-Quotations and code have marks. What stands under a heading, after a label or in a block of lines of one shape is
-somebody's text, a list or data, unless the words before it say that the writer speaks: "Update: I moved to Ghent". In
-doubt it is foreign: it is recalled all the same, but makes no fact about the writer.
+Quotations and code have marks. Text under a heading, after a label or in a block of lines of one shape is quoted text, a
+list or data, unless the words before it announce the writer's own: "Update: I moved to Ghent". In doubt a part is
+foreign: it is still recalled, but states no fact about the writer.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ CHANGE: Final = re.compile(
     r"|handed|finally|at last|fell through|gave|picked up|took off|ran out)\b",
     re.I,
 )
-"""Speaks of a change in general."""
+"""A description of any change."""
 EVENT: Final = re.compile(
     r"\b(?!(?:need|feed|speed|bed|red|indeed|hundred|based|supposed|interested|allergic)\b|(?:called|named)\s+(?-i:[A-Z]))\w{2,}ed\b"
     r"|\b(?:became|begun|began|bit|bitten|blew|born|bought|broke|brought|built|came|caught|chose|chosen|cut|did|died|dropped|drove"
@@ -72,7 +72,7 @@ EVENT: Final = re.compile(
     r"|\b(?:off|over|back|done|behind (?:me|us)|in the (?:clear|bin)|goodbye|farewell|rip|dead|gone|free|out of|on hold|goes by)\b",
     re.I,
 )
-"""Tells of an event, of a time, or denies something: with a shared topic, a change can follow from it."""
+"""An event, a time or a denial: with a shared topic, a change may follow from it."""
 HAPPENED: Final = re.compile(
     r"\b(?!(?:need|feed|speed|bed|red|indeed|hundred|based|supposed|interested|married|engaged|divorced|retired|tired|used|called|named"
     r"|located|employed|unemployed|subscribed|scheduled|diagnosed|excited|addicted|obsessed)\b)\w{2,}ed\b"
@@ -81,7 +81,7 @@ HAPPENED: Final = re.compile(
     r"|stood|swam|swore|taught|thought|threw|told|took|tore|was|went|were|woke|won|wore|wrote)\b",
     re.I,
 )
-"""Tells of something that happened: the past tense of a verb."""
+"""A past event: the past tense of a verb."""
 QUESTION: Final = re.compile(
     r"^\W*(?:(?:and|but|so|then|also)\s+)?(?:if|imagine|suppose|pretend|what if)\b|\bif (?:i|we)\b|(?<!\w)(?!.*\bguess wh)[^?]*\?\W*$",
     re.I,
@@ -92,7 +92,7 @@ WISH: Final = re.compile(
     r"|plan(?:ning)? to|hope to|hoping to|want to|wants to|should|evaluating|kidding|joking|feel like|will (?:quit|stop|start|move))\b",
     re.I,
 )
-"""A part of a sentence that tells of a wish, a plan or a possibility: it changes nothing."""
+"""A part of a sentence that describes a wish, a plan or a possibility: it changes nothing."""
 PRONOUN: Final = r"(?:i|we|he|she|it|they|there|this|that|these|those|every(?:one|body|thing)|some(?:one|body|thing)|no(?:body|thing)|both)"
 AUXILIARY: Final = (
     r"(?:is|are|was|were|am|has|have|had|does|do|did|can|could|will|would|may|might|must|should|\w+n['’]t)"
@@ -104,7 +104,7 @@ TIMES: Final = (
 )
 """Names of times, in the singular."""
 FORMER: Final = re.compile(r"\b(?:my|our|user['’]s)\s+(?:old|former|previous|ex)\b|\bused\s+to\s+be\b", re.I)
-"""Speaks of what somebody no longer has."""
+"""A possession or state that is over."""
 RECENT: Final = re.compile(
     rf"\b(?:today|yesterday|tonight|just now|{WEEKDAY}|(?:last|this|over the|on) {TIMES}(?<!year))\b", re.I
 )

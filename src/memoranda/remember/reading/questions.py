@@ -66,12 +66,12 @@ _BEFORE_SUBJECT_WORDS = """
 _BEFORE_SUBJECT: Final = frozenset(_BEFORE_SUBJECT_WORDS.split())
 _THIRD: Final = re.compile(r"\b(?:he|she|they|him|her|them|his|their)\b", re.I)
 NOT_NAMED: Final = "?"
-"""Stands for a person whom a question does not name."""
+"""The subject of a question about a person without a name."""
 
 
 @text_cache(256)
 def asks_about_speaker(sentence: str) -> bool:
-    """Return whether a question or an offer asks how things are now with whoever answers it."""
+    """Return whether a question or an offer is about the present state of the person who answers it."""
     sentence = expand(sentence).text.strip()
     if _OFFERS.fullmatch(sentence):
         return not asks_about_somebody(sentence)
@@ -84,9 +84,9 @@ def asks_about_speaker(sentence: str) -> bool:
 
 @text_cache(256)
 def asks_about_somebody(sentence: str) -> str:
-    """Return whom a question asks about instead of its listener: "my brother", "Lena"; `NOT_NAMED` where that is not clear.
+    """Return the person other than its listener that a question is about: "my brother", "Lena".
 
-    Empty where it asks about nobody else.
+    `NOT_NAMED` where that is not clear; empty where it is about no other person.
     """
     if "?" not in sentence or _YOU.search(sentence) or _WHO_IS.match(sentence):
         return ""
@@ -103,7 +103,7 @@ def asks_about_somebody(sentence: str) -> str:
 
 
 def _is_subject(name: str, sentence: str) -> bool:
-    """Return whether a name is whom a question asks about: not "Is Cardiff your city?" or "Do they like Ocado?"."""
+    """Return whether a name is the subject of a question: not in "Is Cardiff your city?" or "Do they like Ocado?"."""
     before = sentence[: sentence.index(name)].rstrip().rpartition(" ")[2].casefold().strip("'’,")
     return before in _BEFORE_SUBJECT
 
@@ -175,7 +175,7 @@ _LAST_PART: Final = re.compile(rf"(?P<verb>.*\b{_PREPOSITION}|\w+)\s+(?P<object>
 
 @text_cache(64)
 def read_answer(question: str, answer: str) -> str:
-    """Return what a fragment says in answer to a question about how things are, as a sentence; empty for nothing certain."""
+    """Return the statement that a fragment makes as the answer to a question about the present; empty if uncertain."""
     if (
         not question.rstrip().endswith("?")
         or len(question) > _LONGEST_QUESTION
@@ -203,7 +203,7 @@ def read_answer(question: str, answer: str) -> str:
 
 
 def _fill(kind: str, parts: dict[str, str], fragment: str, *, now: bool) -> str:
-    """Return a wh-question as a statement with the answer where the question word stood."""
+    """Return a wh-question as a statement with the answer in place of the question word."""
     end = " now." if now and not _NOW.search(fragment) else "."
     is_now = " is now " if end == " now." else " is "
     what, who = parts.get("what", ""), parts.get("who", "")
@@ -237,7 +237,7 @@ def _fill(kind: str, parts: dict[str, str], fragment: str, *, now: bool) -> str:
 
 
 def _read_whether(asked: re.Match[str], said: str, *, now: bool) -> str:
-    """Return what "no", "no, Monzo", "I used to" or "yes" makes of a question that asks whether something is so."""
+    """Return the statement that "no", "no, Monzo", "I used to" or "yes" makes as the answer to a yes-or-no question."""
     parts = {key: value for key, value in asked.groupdict().items() if value}
     rest = _YOUR.sub("my", parts["rest"])
     third = "who" in parts or "what" in parts
@@ -245,9 +245,8 @@ def _read_whether(asked: re.Match[str], said: str, *, now: bool) -> str:
     be = "be" in parts or "is" in parts
     denied = _NO.match(said)
     if denied is None:
-        return (
-            f"{subject} {_verb(be=be, third=third)}{rest}." if _YES.fullmatch(said) and not (third and not be) else ""
-        )
+        verb = ("is " if third else "am ") if be else ""
+        return f"{subject} {verb}{rest}." if _YES.fullmatch(said) and not (third and not be) else ""
     other = _other_value(denied["rest"])
     if other and "what" in parts and not _STARTS_WITH_ONE.match(rest) and not _STARTS_WITH_ONE.match(other):
         return f"{subject} is now {_NOW.sub('', other)}."
@@ -263,17 +262,13 @@ def _read_whether(asked: re.Match[str], said: str, *, now: bool) -> str:
     return f"{subject} {('is not' if third else 'am not') if be else ('does not' if third else 'do not')} {rest}."
 
 
-def _verb(*, be: bool, third: bool) -> str:
-    return ("is " if third else "am ") if be else ""
-
-
 def _third(rest: str) -> str:
     verb, _, others = rest.partition(" ")
     return f"{verb}s {others}".strip()
 
 
 def _other_value(rest: str) -> str:
-    """Return the value that a denial gives instead: "Monzo" of "no, Monzo"; empty where it says anything else."""
+    """Return the value that follows a denial: "Monzo" of "no, Monzo"; empty where something else follows."""
     if _EMPTY_REST.fullmatch(rest):
         return ""
     value = _FILLER.sub("", rest, count=1).strip(" ,.;–-—!")

@@ -23,15 +23,15 @@ from memoranda.text.cache import text_cache
 
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?\n;])\s+")
 LONGEST: Final = 300
-"""A longer sentence or message is not read: whoever says so much may say anything."""
-# Something said before: "that was my sister", "translate it", "still"; but not "that summer".
-POINTING_BACK: Final = re.compile(
+"""A longer sentence or message is not read: it may be about anything."""
+# A reference to an earlier statement: "that was my sister", "translate it", "still"; but not "that summer".
+REFERS_BACK: Final = re.compile(
     rf"\b(?:(?<!time is )it|^its|it['’]\w+|(?:that|there)['’]\w+|these|those|them|(?<!is )(?<!are )there|there(?=\W*$)|still|though|same(?! (?!as|old|thing|here|again|way)\w)|above|after all|one|(?:back|so)(?! (?:far|much|many|long)\b)"
     rf"|this(?! {TIMES})|that(?=\W*$|[,.!?;)]| (?:i|is|was|were|would|will|had|has|sounds?|means?|happened|in|into|to|from|for|more|please|again)\b))\b",
     re.I,
 )
 ABOUT_WORDS: Final = re.compile(rf"\b(?:{SAYING}|{TEXTS}|{FICTION})\b|[\"“«„]|\n", re.I)
-"""Words about words, fiction and speech: what stands beside them may be somebody else's, or nobody's."""
+"""Words about words, fiction and speech: a statement next to them may be another person's, or fictional."""
 ABOUT_TEXTS: Final = re.compile(rf"\b(?:{TEXTS}|{FICTION})\b|[\"“«„]|\n", re.I)
 _OWNED = rf"(?:{POSSESSIVES}|the|an?|all|some|most|many|no|both|user['’]?s?|\w+['’]s)"
 _LEAD: Final = re.compile(
@@ -60,14 +60,14 @@ _NAMES_SOMETHING: Final = re.compile(
 
 
 @text_cache(4096)
-def statements(text: str) -> str:
-    """Return the sentences of a text that are the writer's own and ask nothing."""
+def own_statements_text(text: str) -> str:
+    """Return the writer's own sentences of a text that are not questions, as one text."""
     sentences = _SENTENCE_END.split(blank_foreign(text, keep_told=True))
     return " ".join(each.strip() for each in sentences if each.strip() and not QUESTION.search(each))
 
 
 def is_statement(sentence: str) -> bool:
-    """Return whether a sentence says something about somebody or something, and asks for nothing."""
+    """Return whether a sentence makes a statement about a subject, and is not a question or a request."""
     if is_question(sentence):
         return False
     sentence = sentence[:LONGEST]
@@ -84,4 +84,4 @@ def is_complete_question(sentence: str) -> bool:
     """Return whether a question names what it asks about: not "Which sounds better?" or "What is this?"."""
     asks = _ASKS.match(sentence) or _REQUESTS.match(sentence)
     named = asks is not None and _NAMES_SOMETHING.search(sentence, asks.start()) is not None
-    return named and POINTING_BACK.search(sentence) is None
+    return named and REFERS_BACK.search(sentence) is None

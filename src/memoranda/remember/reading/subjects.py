@@ -1,4 +1,4 @@
-"""Whom or what a text is about: its speaker, another person, or one of several things. Pure."""
+"""The subject of a text: its speaker, another person, or one of several things. Pure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from memoranda.remember.reading.lexicon import (
     USER,
     topics_in,
 )
-from memoranda.remember.reading.statements import statements
+from memoranda.remember.reading.statements import own_statements_text
 from memoranda.text.cache import text_cache
 from memoranda.text.sentences import words_of
 from memoranda.text.terms import query_terms
@@ -43,11 +43,11 @@ _FINITE: Final = re.compile(
 _CALLED_AFTER: Final = re.compile(
     r"(?:,|\s+is(?:\s+(?:called|named))?|\s+(?:called|named))?\s+((?-i:[A-Z][a-z]+))", re.I
 )
-# What only says who is meant: "Omar, my brother, …", "Everyone at my company …".
+# An apposition, which only identifies the subject: "Omar, my brother, …", "Everyone at my company …".
 _APPOSITION: Final = re.compile(
     rf",\s*(?:my|our)\s+(?:\w+\s+)?(?:{PEOPLE})s?\s*,|^\s+(?:at|in|of|on|from)\s+(?:my|our)\s+\w+", re.I
 )
-# "I", "my flat", but not "my sister"; an agent's notes speak of "the user".
+# "I", "my flat", but not "my sister"; an agent's notes mention "the user".
 _SPEAKER: Final = re.compile(
     rf"\b(?:i|me|we|(?-i:us)|mine|ours|myself|ourselves|my|our|{USER})\b",
     re.I,
@@ -63,7 +63,7 @@ _NAMES: Final = re.compile(
     r"\b(?!(?:I|The|My|Our|We|It|He|She|They|This|That|In|On|At|With|For|From|To|By|As|After|Since|When|And|But|No|Not|So"
     rf"|{TITLES})\b)[A-Z][a-z]+"
 )
-# Whom a sentence is about, or whose: "Ben works", "Ben's car", "User lives", "my friend Ann Lee's horse".
+# The person that a sentence is about, or the owner: "Ben works", "Ben's car", "User lives", "my friend Ann Lee's horse".
 _WHOSE: Final = re.compile(
     rf"\W*(?:(?:and|but|so|well|ok|yes|oh|btw|noted|update)\W+)*(?:(?:{POSSESSIVES}|the|a|an|another)\s+(?:best\s+)?)?"
     rf"(?P<who>(?:(?:{USER}|(?:{TITLES})\.?|{PEOPLE}|(?-i:{_NAMES.pattern}))(?:\b|(?<=\.))\s?)+)(?!\s*and\b)",
@@ -118,27 +118,27 @@ def _cut(found: re.Match[str], words: Collection[str]) -> str:
 
 
 def same_people(older: str, newer: str) -> bool:
-    """Return whether two texts do not speak of different people: "I am allergic", "my daughter is not"."""
+    """Return whether two texts may be about the same people: not "I am allergic" and "my daughter is not"."""
     topics = topics_of(older) & topics_of(newer)
     one, other = _others_in(older), _others_in(newer)
-    if other and not _is_thing(older) and not _refers(other, newer, older, topics):
+    if other and not _is_thing(older) and not _may_refer_to(other, newer, older, topics):
         return False
-    if one and not _is_thing(newer) and not _refers(one, older, newer, topics):
+    if one and not _is_thing(newer) and not _may_refer_to(one, older, newer, topics):
         return False
-    if any(_is_of_another(found, older) for pattern in (_OWNED, _THING_OF) for found in pattern.finditer(newer)):
+    if any(_is_another_persons(found, older) for pattern in (_OWNED, _THING_OF) for found in pattern.finditer(newer)):
         return False  # "Lena's flight" is not "my flight"
     return bool(_names_in(older) & _names_in(newer)) or not (_WITH.search(older) and _WITH.search(newer))
 
 
 @text_cache(4096)
 def _others_in(text: str) -> frozenset[str]:
-    """Return by which words the person is meant that a text is about; none when it is about its speaker or a thing."""
-    told = statements(text)
-    found = _OTHER_SUBJECT.match(told)
-    if found is None or _SPEAKER.search(_APPOSITION.sub(" ", told[found.end() :])):
+    """Return the words for the person that a text is about; none when it is about its speaker or a thing."""
+    stated = own_statements_text(text)
+    found = _OTHER_SUBJECT.match(stated)
+    if found is None or _SPEAKER.search(_APPOSITION.sub(" ", stated[found.end() :])):
         return frozenset()
     if found["kin"]:
-        called = _CALLED_AFTER.match(told, found.end())
+        called = _CALLED_AFTER.match(stated, found.end())
         return _with_parents({_kin(found["kin"]), *((called[1].casefold(),) if called else ())})
     if found["names"] is None:
         return frozenset((_ANYBODY,))
@@ -158,8 +158,8 @@ def _is_thing(text: str) -> bool:
     return not _others_in(text) and _SPEAKER.search(text) is None
 
 
-def _refers(people: frozenset[str], text: str, other: str, topics: Collection[str]) -> bool:
-    """Return whether people whom a text is about may be meant by another text as well, or are what it speaks of."""
+def _may_refer_to(people: frozenset[str], text: str, other: str, topics: Collection[str]) -> bool:
+    """Return whether another text may refer to the people that a text is about, or mentions them."""
     if _others_in(other) & people or _ANYBODY in _others_in(other):
         return True
     values = "|".join(_VALUES_OF[topic] for topic in topics if topic in _VALUES_OF)
@@ -173,13 +173,13 @@ def _refers(people: frozenset[str], text: str, other: str, topics: Collection[st
 
 
 def _is_same_thing(found: re.Match[str], older: str) -> bool:
-    """Return whether "the rent" or "it" may be what an older text says the speaker has."""
+    """Return whether "the rent" or "it" may be a thing that the speaker has according to an older text."""
     had = [terms(each["thing"]) for each in _HAD.finditer(older)]
     return bool(had) and (found["it"] is not None or any(terms(found["thing"]) & each for each in had))
 
 
-def _is_of_another(found: re.Match[str], older: str) -> bool:
-    """Return whether the same kind of thing is another person's: "the plumber's number" after "my number"."""
+def _is_another_persons(found: re.Match[str], older: str) -> bool:
+    """Return whether a thing of the same kind is another person's: "the plumber's number" after "my number"."""
     owner, thing = found["owner"].casefold(), found["thing"]
     if owner in NOT_NAMES or not terms(thing) & terms(older):
         return False
@@ -210,9 +210,9 @@ _SIDES_WORDS = """
     first second third
 """
 _SIDES: Final = frozenset(_SIDES_WORDS.split())
-"""Of two things with such words before the same noun, each is another one."""
+"""Words before a noun that distinguish two things of the same kind."""
 _SAME_THING: Final = frozenset(("new", "old", "current", "former", "next", "own", "favourite", "favorite", "actual"))
-"""Words before a noun that do not say which of several it is."""
+"""Words before a noun that do not distinguish one thing of a kind from another."""
 _THING: Final = re.compile(
     rf"{LEAD}(?:(?:my|our|the|his|her|their|this|user['’]s)\s+|(?=(?-i:[A-Z])\w+\s+#?(?-i:[A-Z])*\d))(?P<words>(?:[\w'’#-]+\s+){{0,4}}[\w'’#-]+)",
     re.I,
@@ -220,10 +220,10 @@ _THING: Final = re.compile(
 _KIN: Final = re.compile(PEOPLE, re.I)
 
 
-def tells_of_another(one: str, other: str) -> bool:
+def are_different_things(one: str, other: str) -> bool:
     """Return whether two texts are about different things of a kind: the left and the right knee, invoices 41 and 14.
 
-    They differ in the words that say which one is meant, not in what is said of it.
+    The texts differ in the words that identify the thing, not only in the statement about it.
     """
     words = [[word.casefold() for word in words_of(text)] for text in (one, other)]
     sides = [{noun: side for side, noun in pairwise(found) if side in _SIDES} for found in words]
@@ -236,14 +236,14 @@ def tells_of_another(one: str, other: str) -> bool:
             m = folded[1].index(word)
             before = (folded[0][n - 1] if n else "", folded[1][m - 1] if m else "")
             after = ("".join(things[0][n + 1 : n + 2]), "".join(things[1][m + 1 : m + 2]))
-            return _tell_apart(before) or (_tell_apart(after) and all(_identifies(each, word) for each in after))
+            return _distinguish(before) or (_distinguish(after) and all(_identifies(each, word) for each in after))
     return False
 
 
-def _tell_apart(words: tuple[str, str]) -> bool:
+def _distinguish(words: tuple[str, str]) -> bool:
     return all(words) and words[0] != words[1] and _SAME_THING.isdisjoint(words)
 
 
 def _identifies(word: str, noun: str) -> bool:
-    """Return whether a word after a noun says which one it is: "invoice 1041", "my sister Anna"."""
+    """Return whether a word after a noun identifies it: "invoice 1041", "my sister Anna"."""
     return any(char.isdigit() for char in word) or (word[:1].isupper() and _KIN.fullmatch(noun) is not None)

@@ -15,7 +15,7 @@ from memoranda.remember.screening.rules import Channel
 from memoranda.security.redaction import default_redactor, find_secrets
 from memoranda.storage.changes import QUARANTINE, NewMemory
 from memoranda.storage.claims import CLAIMS
-from memoranda.text.sentences import Span, first_content_words, sentence_spans
+from memoranda.text.sentences import Span, first_content_words, overlap, sentence_spans
 from memoranda.types import JSON
 
 _OWN_SOURCES: Final = frozenset(("conversation", "chat", "user", "manual", "cli"))
@@ -102,20 +102,16 @@ def secret_sentences(text: str) -> list[Span]:
     secrets = find_secrets(text)
     if not secrets:
         return []
-    sentences = [span for span in sentence_spans(text) if any(_overlap(span, secret) for secret in secrets)]
+    sentences = [span for span in sentence_spans(text) if any(overlap(span, secret) for secret in secrets)]
     if any(not any(start <= secret[0] and secret[1] <= end for start, end in sentences) for secret in secrets):
         return [(0, len(text))]
     return [span for span in sentences if not _says_more(text, span, secrets)]
 
 
-def _overlap(one: Span, other: Span) -> bool:
-    return one[0] < other[1] and other[0] < one[1]
-
-
 def _says_more(text: str, sentence: Span, secrets: Sequence[Span]) -> bool:
     """Return whether a sentence also says something that has nothing to do with its secrets."""
     left = text[slice(*sentence)]
-    for start, end in reversed([secret for secret in secrets if _overlap(sentence, secret)]):
+    for start, end in reversed([secret for secret in secrets if overlap(sentence, secret)]):
         before, after = left[: max(0, start - sentence[0])], left[end - sentence[0] :]
         # The words right before a secret say what it is the secret of.
         left = " ".join(before.split()[:-_ABOUT_SECRET]) + " | " + re.sub(r"^\S*", "", after)

@@ -1,4 +1,4 @@
-"""Compares two clauses word by word: the same sentence with one value changed, or the same sentence denied. Pure.
+"""Compare two clauses word by word: the same sentence with one value changed, or the same sentence denied. Pure.
 
 "I have two children" and "I now have three children" differ in one place. That place is a slot, whatever the sentence
 is about: both clauses make a claim in it, with the rest of the sentence as the attribute.
@@ -23,7 +23,7 @@ from memoranda.text.cache import text_cache
 _TOKEN: Final = re.compile(r"[^\W_][\w'’.,@/+#%&-]*[\w%+#]|[^\W_]|[$€£:]")
 _MAX_TOKENS: Final = 30
 _MAX_SEGMENT: Final = 5
-_LEAST_FRAME: Final = 2
+_MIN_COMMON_WORDS: Final = 2
 """How many words in front of a value two clauses must share."""
 _EXPANDED: Final = {"it's": ("it", "is"), "he's": ("he", "is"), "she's": ("she", "is"), "cannot": ("can", "not")}
 _DROPPED: Final = frozenset(
@@ -33,25 +33,22 @@ _DROPPED: Final = frozenset(
 _NOW: Final = re.compile(rf"\b(?:{NOW})\b", re.I)
 _DENIED: Final = re.compile(r"\bno longer\b|\bany ?more\b|\bany longer\b", re.I)
 _NEGATIONS: Final = frozenset(("not", "no", "never", "longer", "do", "does", "nobody", "nothing"))
-# A word after which the value of a sentence begins.
-_VERB_WORDS = """
-    is are am be was were have has had live lives work works prefer prefers weigh weighs take takes use uses go
-    goes cost costs run runs wear wears start starts end ends need needs want wants drive drives eat eats drink
-    drinks play plays speak speaks own owns pay pays earn earns sleep sleeps study studies commute commutes
-    report reports belong belongs sit sits meet meets read keep keeps like likes love loves get gets cover
-    covers support supports expire expires open opens close closes arrive arrives land lands leave leaves depart
-    departs allow allows require requires cap caps measure measures charge charges last lasts contain contains
-    host hosts ship ships plan plans called named due at to
-"""
-_VERBS: Final = frozenset(_VERB_WORDS.split())
 # After these a person or thing has one value at a time.
 _ONE_VALUE_WORDS = """
-    is are am 's prefer prefers weigh weighs live lives work works cost costs wear wears start starts end ends
+    is are am prefer prefers weigh weighs live lives work works cost costs wear wears start starts end ends
     commute commutes report reports belong belongs expire expires open opens close closes land lands arrive
     arrives depart departs called named due last lasts earn earns pay pays measure measures charge charges sit
     sits :
 """
 _ONE_VALUE: Final = frozenset(_ONE_VALUE_WORDS.split())
+_OTHER_VERB_WORDS = """
+    be was were have has had take takes use uses go goes run runs need needs want wants drive drives eat eats
+    drink drinks play plays speak speaks own owns sleep sleeps study studies meet meets read keep keeps like
+    likes love loves get gets cover covers support supports leave leaves allow allows require requires cap caps
+    contain contains host hosts ship ships plan plans at to
+"""
+_VERBS: Final = _ONE_VALUE | frozenset(_OTHER_VERB_WORDS.split())
+"""Words after which the value of a sentence begins."""
 _EMPTY_WORDS = """
     i we you he she it they is are am be have has do does to of in on at for with and or not no this that user
     customer client patient there
@@ -167,13 +164,13 @@ def _compare(old: _Sentence, new: _Sentence) -> _Pair | None:
     if new.denies and (pair := _compare_denial(old.clause, new.clause, old.words, new.words)) is not None:
         return pair
     # Two words in front must be the same: most pairs end here.
-    if old.texts[:_LEAST_FRAME] != new.texts[:_LEAST_FRAME]:
+    if old.texts[:_MIN_COMMON_WORDS] != new.texts[:_MIN_COMMON_WORDS]:
         return None
     return _compare_values(old, new)
 
 
 def _compare_denial(old: Clause, new: Clause, one: Sequence[_Word], other: Sequence[_Word]) -> _Pair | None:
-    """Return a pair when the newer clause says that what the older one says is no longer so."""
+    """Return a pair when the newer clause denies what the older one says."""
     said = [_lemma(word.text) for word in one]
     denied = [_lemma(word.text) for word in other if word.text not in _NEGATIONS]
     twice = "longer" in (texts := [word.text for word in other]) and not {"not", "never"}.isdisjoint(texts)
@@ -190,10 +187,10 @@ def _compare_denial(old: Clause, new: Clause, one: Sequence[_Word], other: Seque
 
 
 def _denies_all(said: Sequence[str], denied: Sequence[str]) -> bool:
-    """Return whether a denial leaves nothing of what was said: not one thing of a list, nor only a circumstance.
+    """Return whether a denial covers the whole statement, and not one item of a list or only a circumstance.
 
-    "I no longer live with Ana" leaves Oslo of "I live in Oslo with Ana", and "I no longer drink milk" may leave "oat
-    milk": a word that the denial skips after the verb may say that it is another thing. How many is none.
+    "I no longer live with Ana" does not deny Oslo in "I live in Oslo with Ana". "I no longer drink milk" may not cover
+    "oat milk": a word that the denial leaves out after the verb may name another thing. A number does not.
     """
     left, gap, narrowed, began = iter(denied), list[str](), False, False
     wanted = next(left, None)
@@ -217,9 +214,9 @@ def _compare_values(older: _Sentence, newer: _Sentence) -> _Pair | None:
     old_words, new_words = one[before : len(one) - after], other[before : len(other) - after]
     if not (0 < len(old_words) <= _MAX_SEGMENT and 0 < len(new_words) <= _MAX_SEGMENT):
         return None
-    frame = [*first[:before], "…", *first[len(first) - after :]]
-    verb = next((word for word in reversed(first[:before]) if word in _VERBS or word == ":"), None)
-    if verb is None or before < _LEAST_FRAME or not _is_telling(frame, verb):
+    common = [*first[:before], "…", *first[len(first) - after :]]
+    verb = next((word for word in reversed(first[:before]) if word in _VERBS), None)
+    if verb is None or before < _MIN_COMMON_WORDS or not _names_subject(common, verb):
         return None
     about = [word for word in first[: first.index(verb)] if word not in _EMPTY]
     old_value, new_value = _text(old, old_words), _text(new, new_words)
@@ -231,7 +228,7 @@ def _compare_values(older: _Sentence, newer: _Sentence) -> _Pair | None:
         return None  # "on Tuesday" and "at 3 pm", "80 kg" and "pregnant": both may be true
     if measured and old_kind.unit != new_kind.unit:
         return None
-    # "I am always …" and "it is so …" are about the moment: after "is", the words before it must name something.
+    # "I am always …" and "it is so …" are about the moment: before "is", the words must name something.
     if not measured and (verb not in _ONE_VALUE or (verb in _COPULAS and not about) or first[0] in _POINTING):
         return None
     if not measured and verb in _COPULAS and not _are_alike(old_words, new_words):
@@ -240,16 +237,16 @@ def _compare_values(older: _Sentence, newer: _Sentence) -> _Pair | None:
     # What something is called is replaced by another name; how it is ("happy", "tired") need not be.
     alike = old_kind.kind == new_kind.kind in ("name", "state") and not is_adjective(new_value)
     named = verb not in _COPULAS or alike
-    certain = named and _is_telling(frame, verb, beside_verb=True)
+    certain = named and _names_subject(common, verb, besides_verb=True)
     if measured:
         certain = _count_alike(old_kind.kind, old_words, new_words)
     if certain and new.corrects:
         operation = "correct"
     elif certain and _NOW.search(new.text):
         operation = "update"
-    said_beside = len(old_value) - length_of_value(old_value)
-    old_span = (old.start, old_words[-1].end - said_beside) if said_beside else _span(old, one)
-    return _Pair(" ".join(frame), old_value, new_value, old_span, _span(new, other), operation)
+    trailing = len(old_value) - length_of_value(old_value)
+    old_span = (old.start, old_words[-1].end - trailing) if trailing else _span(old, one)
+    return _Pair(" ".join(common), old_value, new_value, old_span, _span(new, other), operation)
 
 
 def _count_alike(kind: str, old: Sequence[_Word], new: Sequence[_Word]) -> bool:
@@ -266,22 +263,22 @@ def _are_alike(old: Sequence[_Word], new: Sequence[_Word]) -> bool:
     return first == second or not {first, second} & _PREPOSITIONS
 
 
-def _is_telling(frame: Sequence[str], verb: str, *, beside_verb: bool = False) -> bool:
-    """Return whether the words that both clauses share say what the value is about: "I am …" alone does not."""
-    content = [word for word in frame if word not in _EMPTY and word not in ("…", ":")]
-    return bool(content) and (content != [verb] or not (beside_verb or verb in _COPULAS))
+def _names_subject(common: Sequence[str], verb: str, *, besides_verb: bool = False) -> bool:
+    """Return whether the words that both clauses share say what has the value: "I am …" alone does not."""
+    content = [word for word in common if word not in _EMPTY and word not in ("…", ":")]
+    return bool(content) and (content != [verb] or not (besides_verb or verb in _COPULAS))
 
 
 def _words(clause: Clause) -> Iterator[_Word]:
     for match in _TOKEN.finditer(clause.text):
         text = match[0].casefold().replace("’", "'").strip(".,")
         start, end = clause.span(*match.span())
-        for word in _in_full(text):
+        for word in _expand_word(text):
             if word and word not in _DROPPED:
                 yield _Word(word, start, end)
 
 
-def _in_full(text: str) -> Sequence[str]:
+def _expand_word(text: str) -> Sequence[str]:
     """Return a word as the words that it stands for: "isn't" as "is" and "not"."""
     words = expand(text).text.split()
     return [word for each in words for word in _EXPANDED.get(each, (each,))]

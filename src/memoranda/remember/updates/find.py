@@ -1,7 +1,7 @@
 """Finds older memories that a new one may change, so that the write can link or end what they say.
 
-Only rules decide what is ended (`storage.supersession`). What is found here by words and by meaning gives those rules the
-claims that a change names only by their value, and links statements that speak of a change in other words.
+Only rules end a claim (`storage.supersession`). The memories found here by words and by meaning give those rules the
+claims that a change names only by their value, and are linked to statements that describe a change in other words.
 """
 
 from __future__ import annotations
@@ -20,20 +20,21 @@ from memoranda.dates.find import find_mentions
 from memoranda.embedding.vectors import Vectors
 from memoranda.index.partition import Partition
 from memoranda.index.partitions import Partitions
+from memoranda.remember.base import framing_in
 from memoranda.remember.reading.clauses import find_clauses
 from memoranda.remember.reading.lexicon import FORMER
-from memoranda.remember.reading.subjects import same_people, tells_of_another
+from memoranda.remember.reading.subjects import are_different_things, same_people
 from memoranda.remember.updates.alignment import align, can_align
 from memoranda.remember.updates.likeness import (
     changes_in,
+    describes_change,
+    describes_event,
+    is_own_past_action,
+    is_past_only,
     is_plain,
     is_state,
     likeness,
-    tells_change,
-    tells_event,
-    tells_only_past,
-    tells_recent,
-    tells_what_i_did,
+    names_recent_time,
 )
 from memoranda.remember.updates.links import add_claim, evidence_start, find_linked, link_by_words
 from memoranda.storage.base import PartitionKey, Store, chunked
@@ -42,16 +43,17 @@ from memoranda.storage.claim_binding import names_thing
 from memoranda.storage.claim_resolution import BY_MEANING, MARKS_ONLY
 from memoranda.storage.claims import (
     ANY_ATTRIBUTE,
-    PRESENTED,
-    TAKE_BACK,
+    RETRACTIONS,
     Claim,
     Operation,
     as_made,
     claim_from_json,
     claims_in,
     claims_of,
+    ended_when_said,
 )
 from memoranda.storage.supersession import relate
+from memoranda.text.sentences import overlap
 from memoranda.text.terms import query_terms
 from memoranda.types import FloatArray, IntArray, Memory, Scope, trust_rank
 
@@ -62,7 +64,7 @@ _MAX_TEXT: Final = 2_000
 """A longer text is a document: it says too much to change one other memory."""
 _FEW: Final = 2
 _FEW_SHARE: Final = 0.005
-"""A word that at most this share of the memories has, or this few, tells what a text is about."""
+"""A word that at most this share of the memories has, or this few, is specific to what a text is about."""
 _FOLLOWED: Final = 2
 """How many older memories a change is linked to by its meaning at most."""
 _COMPARED: Final = 12
@@ -72,12 +74,12 @@ _CLEAR: Final = 0.65
 """How near a change must be to a statement where much was said, counted as for `_NEAR`."""
 _CLEAR_EVENT: Final = 0.7
 """The same for an event that need not be a change."""
-_TELLING: Final = 0.1
+_SPECIFIC_WORD: Final = 0.1
 """How much nearer a change is to a statement with a word that few others have."""
 _SURE_AMONG_MANY: Final = 0.75
 """The same as `_SURE`, where much was said."""
 _HAPPENED: Final = 0.3
-"""How much less near something that happened is: what changes is a state."""
+"""How much less near a past event is: a change replaces a state, not an event."""
 _BATCH: Final = 24
 """How many memories of the same call a memory is compared with at most, the last ones before it."""
 _NEAR: Final = 0.38
@@ -106,35 +108,41 @@ class UpdateFinder:
         self._partitions = partitions
 
     def attach(self, new: Sequence[NewMemory], now: datetime) -> None:
-        """Set `related` and `follows` of the new memories that speak of a change."""
-        told = [each for each in new if _is_read(each)]
+        """Set `related` and `follows` of the new memories that describe a change."""
+        candidates = [each for each in new if _is_read(each)]
         similar: list[list[int]] = []
         replaced: list[list[int]] = []
         followed: list[_Nearby] = []
-        field = _SearchField(self._partitions, self._vectors.generation(), now)
-        for each in told:
-            partition = field.partition(each)
+        partitions = _CallPartitions(self._partitions, self._vectors.generation(), now)
+        for each in candidates:
+            partition = partitions.partition(each)
             with partition.lock:
-                among = field.same_speaker(partition, each)
+                among = partitions.same_speaker(partition, each)
                 each.related = tuple(self._find_related(partition, each, among))
                 similar.append(self._find_similar(partition, each, among))
                 followed.append(self._find_followed(partition, each, among))
                 replaced.append(find_linked(partition, each, among))
         read = zip(similar, followed, replaced, strict=True)
-        wanted = [{*alike, *near.likely(), *held} for alike, near, held in read]
-        for n, found in enumerate(self._read(told, wanted)):
-            olders = {key: each for key, each in found.items() if not tells_of_another(each.content, told[n].content)}
-            self._align(told[n], [olders[older] for older in similar[n] if older in olders])
-            self._follow(told[n], olders, followed[n], told[max(0, n - _BATCH) : n])
-            link_by_words(told[n], [olders[older] for older in replaced[n] if older in olders], _speaker_of(told[n]))
+        needed_ids = [{*alike, *near.likely(), *held} for alike, near, held in read]
+        for n, found in enumerate(self._read(candidates, needed_ids)):
+            olders = {
+                key: each
+                for key, each in found.items()
+                if not are_different_things(each.content, candidates[n].content)
+            }
+            self._align(candidates[n], [olders[older] for older in similar[n] if older in olders])
+            self._follow(candidates[n], olders, followed[n], candidates[max(0, n - _BATCH) : n])
+            link_by_words(
+                candidates[n], [olders[older] for older in replaced[n] if older in olders], _speaker_of(candidates[n])
+            )
 
     def _follow(self, new: NewMemory, olders: Mapping[int, Memory], near: _Nearby, batch: Sequence[NewMemory]) -> None:
-        """Set what a new memory follows, of what is near in meaning and of what was said before it in the same call."""
+        """Set the memories that a new one follows: near ones, and those said before it in the same call."""
         aligned = {memory_id for memory_id, _ in new.aligned}
         before = _said_before(new, batch, self._baseline)
-        said = [older for older in before if not tells_of_another(older.content, new.content)]
+        said = [older for older in before if not are_different_things(older.content, new.content)]
         happened = _last_time_in(new)
-        least = _least_nearness([*near.nearness.values(), *(older.nearness for older in said)])
+        least = _min_nearness([*near.nearness.values(), *(older.nearness for older in said)])
         others = [
             _Older(older, olders[older].content, nearness, olders[older].valid_from)
             for older, nearness in near.nearness.items()
@@ -145,8 +153,11 @@ class UpdateFinder:
         if not near.among_many:
             new.follows = tuple(_choose_followed(new.content, likely, among_many=False))
         elif near.plain:
-            new.follows = tuple(_choose_among_many(new.content, others, near.salient) or _choose_said(new, said))
-        elif tells_change(new.content):
+            new.follows = tuple(
+                _choose_among_many(new.content, others, near.salient)
+                or _choose_followed(new.content, said, among_many=True)
+            )
+        elif describes_change(new.content):
             new.follows = tuple(_choose_followed(new.content, likely, among_many=True))
 
     @property
@@ -159,12 +170,12 @@ class UpdateFinder:
 
     def _read(self, new: Sequence[NewMemory], similar: Sequence[Collection[int]]) -> Iterator[dict[int, Memory]]:
         """Yield the memories that are similar to each new one, by id; those of one user are read together."""
-        wanted: dict[Scope, set[int]] = {}
+        needed_ids: dict[Scope, set[int]] = {}
         for each, ids in zip(new, similar, strict=True):
-            wanted.setdefault(_whole_scope(each), set()).update(ids)
+            needed_ids.setdefault(_whole_scope(each), set()).update(ids)
         found: dict[tuple[Scope, int], Memory] = {}
-        for scope, wanted_ids in wanted.items():
-            for part in chunked(sorted(wanted_ids)):
+        for scope, needed in needed_ids.items():
+            for part in chunked(sorted(needed)):
                 read = self._store.get(scope, part)
                 found.update(((scope, memory.id), memory) for memory in read if memory is not None)
         for each, ids in zip(new, similar, strict=True):
@@ -172,8 +183,9 @@ class UpdateFinder:
             yield {key[1]: found[key] for key in keys if key in found}
 
     def _align(self, new: NewMemory, similar: Sequence[Memory]) -> None:
-        """Make claims for the sentences that repeat an older one with another value, or deny it."""
-        if new.notes.get(PRESENTED) == "text":
+        """Add claims for the sentences that repeat an older one with another value, or deny it."""
+        framing = framing_in(new.notes)
+        if framing == "quoted":
             return
         spoken = claims_in(new.notes) if similar else []
         for older in similar:
@@ -182,21 +194,21 @@ class UpdateFinder:
             offset = evidence_start(new.notes), evidence_start(older.notes)
             said_at, trust = (older.valid_from, new.valid_from), (older.trust, new.trust)
             for pair in align(older.content, new.content, _speaker_of(new), said_at, trust):
-                if framed := new.notes.get(PRESENTED):
-                    operation: Operation = "state" if framed == "beside" else pair.newer.operation
-                    pair = replace(pair, newer=replace(pair.newer, doubted=framed == "doubt", operation=operation))
+                if framing is not None:
+                    operation: Operation = "state" if framing == "unrelated_context" else pair.newer.operation
+                    pair = replace(pair, newer=replace(pair.newer, doubted=framing == "uncertain", operation=operation))
                 made, known = shift(pair.newer, offset[0]), shift(pair.older, offset[1])
-                if any(_same_evidence(claim, made) and _would_relate(older, claim) for claim in spoken):
+                if any(overlap(claim.span, made.span) and _would_relate(older, claim) for claim in spoken):
                     continue  # a pattern reads it already
                 add_claim(new, made)
                 new.aligned = (*new.aligned, (older.id, known))
 
     def _find_followed(self, partition: Partition, new: NewMemory, among: IntArray) -> _Nearby:
         """Return older memories that an event may be about, with how near each is in meaning."""
-        if not len(among) or not tells_event(new.content) or _is_bygone(new):
+        if not len(among) or not describes_event(new.content) or _is_past_only(new):
             return _Nearby({})
         many, plain = len(among) >= _COMPARED, is_plain(new.content)
-        if many and not plain and not tells_change(new.content):
+        if many and not plain and not describes_change(new.content):
             return _Nearby({}, among_many=True)
         near = self._find_near(partition, new, among, _LISTED if plain else _COMPARED)
         if many and near and not plain:
@@ -217,7 +229,7 @@ class UpdateFinder:
     def _find_related(self, partition: Partition, new: NewMemory, among: IntArray) -> Iterator[int]:
         """Yield the memories that contain a value which the new one changes."""
         for claim in _open_changes(new):
-            if claim.operation in TAKE_BACK or (claim.operation == "correct" and claim.replaces is None):
+            if claim.operation in RETRACTIONS or (claim.operation == "correct" and claim.replaces is None):
                 continue  # the write finds what was said last
             if terms := query_terms(_name_of(claim)):
                 yield from partition.postings.search(terms, _WITH_VALUE, among=among)[0].tolist()
@@ -232,15 +244,15 @@ class UpdateFinder:
         return dict(zip(ids.tolist(), nearness.tolist(), strict=True))
 
 
-class _SearchField:
-    """The partitions of one call, and what each speaker said in them: each is looked up once."""
+class _CallPartitions:
+    """The partitions that one call reads, and the memories of each speaker in them: each is looked up once."""
 
     def __init__(self, partitions: Partitions, generation: int | None, now: datetime) -> None:
         self._partitions = partitions
         self._generation = generation
         self._now = now.timestamp()
         self._opened: dict[PartitionKey, Partition] = {}
-        self._said: dict[tuple[PartitionKey, str | None, str | None], IntArray] = {}
+        self._by_speaker: dict[tuple[PartitionKey, str | None, str | None], IntArray] = {}
 
     def partition(self, new: NewMemory) -> Partition:
         key = PartitionKey(new.scope.tenant, new.scope.user)
@@ -249,14 +261,14 @@ class _SearchField:
         return self._opened[key]
 
     def same_speaker(self, partition: Partition, new: NewMemory) -> IntArray:
-        """Return the memories that the same speaker said, or the notes beside which a new note stands."""
+        """Return the memories of the same speaker; for a note without a speaker, the other such notes."""
         speaker = None if new.message is None else new.message.speaker
         key = (partition.key, new.scope.agent, speaker)
-        if key not in self._said:
+        if key not in self._by_speaker:
             among = partition.eligible(new.scope.agent, None, self._now)
             said = partition.said_by(speaker)
-            self._said[key] = said if among is None else np.intersect1d(said, among, assume_unique=True)
-        return self._said[key]
+            self._by_speaker[key] = said if among is None else np.intersect1d(said, among, assume_unique=True)
+        return self._by_speaker[key]
 
 
 def _is_read(new: NewMemory) -> bool:
@@ -274,21 +286,21 @@ class _Nearby:
 
     nearness: dict[int, float]
     among_many: bool = False
-    """Whether the speaker said so much that something is always near."""
+    """Whether the speaker has so many memories that some are always near."""
     plain: bool = False
     """Whether the new memory is a plain sentence, which topics and words can be read from."""
     salient: frozenset[int] = frozenset()
-    """Those that share a telling word with the new memory."""
+    """Those that share a rare word with the new memory."""
 
     def likely(self) -> list[int]:
         """Return the ids of those that are near enough, or whose topics may show that they are meant."""
         if self.plain and self.among_many:
             return list(self.nearness)
-        least = _least_nearness(list(self.nearness.values()))
+        least = _min_nearness(list(self.nearness.values()))
         return [memory_id for memory_id, near in self.nearness.items() if near >= least]
 
 
-def _least_nearness(nearness: Sequence[float]) -> float:
+def _min_nearness(nearness: Sequence[float]) -> float:
     """Return how near a memory must be in meaning: where there are many, much nearer than the twelfth nearest."""
     if len(nearness) < _COMPARED:
         return -math.inf
@@ -306,20 +318,20 @@ class _Older:
 
 
 def _said_before(new: NewMemory, batch: Sequence[NewMemory], baseline: float) -> Iterator[_Older]:
-    """Yield what the same speaker said before in the same call, if that is a change."""
-    for older in batch if batch and tells_change(new.content) and not _is_bygone(new) else ():
+    """Yield what the same speaker said earlier in the same call, if the new memory describes a change."""
+    for older in batch if batch and describes_change(new.content) and not _is_past_only(new) else ():
         if (older.scope, _speaker_of(older)) == (new.scope, _speaker_of(new)) and older.valid_from <= new.valid_from:
             yield _Older(older, older.content, _nearness(older.vector, new.vector, baseline), older.valid_from)
 
 
-def _is_bygone(new: NewMemory) -> bool:
-    """Return whether a memory only tells what was: "My old number was 0170 1234", but not "My last day was Friday"."""
-    if tells_only_past(new.content):
+def _is_past_only(new: NewMemory) -> bool:
+    """Return whether a memory describes only the past: "My old number was 0170 1234", but not "My last day was Friday"."""
+    if is_past_only(new.content):
         return True
     made, clauses = claims_in(new.notes), find_clauses(new.content)
-    over = all(claim.valid_to is not None and claim.valid_to <= claim.said_at for claim in made)
+    over = ended_when_said(made)
     said = bool(made) or (bool(clauses) and FORMER.search(new.content) is not None)
-    return over and said and not tells_recent(new.content) and all(each.tense == "past" for each in clauses)
+    return over and said and not names_recent_time(new.content) and all(each.tense == "past" for each in clauses)
 
 
 def _nearness(one: FloatArray | None, other: FloatArray | None, baseline: float) -> float:
@@ -340,7 +352,7 @@ def _last_time_in(new: NewMemory) -> datetime | None:
 
 
 def _is_before(happened: datetime | None, older: _Older) -> bool:
-    """Return whether an event was over long before something was said about the present: it does not follow it."""
+    """Return whether an event was over long before an older statement about the present: then it does not follow it."""
     return happened is not None and happened < older.said_at - _LONG_BEFORE
 
 
@@ -355,7 +367,7 @@ def _choose_followed_by(
 ) -> list[tuple[int | NewMemory, float]]:
     """Return the older memories that an event is most likely about, the likeliest first, and how likely; often none."""
     scored = [(likeness(older.content, text, older.nearness), older) for older in olders]
-    likely = [each for each in scored if each[0] >= _least(each[1]) and same_people(each[1].content, text)]
+    likely = [each for each in scored if each[0] >= _min_score(each[1]) and same_people(each[1].content, text)]
     likely.sort(key=lambda each: each[0], reverse=True)
     least = likely[0][0] - _ABOUT_AS_NEAR if likely else 0.0
     return [
@@ -369,8 +381,10 @@ def _choose_among_many(
     text: str, olders: Sequence[_Older], salient: Collection[int]
 ) -> list[tuple[int | NewMemory, float]]:
     """Return the statements that a plain sentence is most likely about, where much was said; none if it is not clear."""
-    changes = tells_change(text)
-    scored = [(_clearness(older, text) + _TELLING * (changes and older.key in salient), older) for older in olders]
+    changes = describes_change(text)
+    scored = [
+        (_clearness(older, text) + _SPECIFIC_WORD * (changes and older.key in salient), older) for older in olders
+    ]
     least = _CLEAR if changes else _CLEAR_EVENT
     likely = [each for each in scored if each[0] >= least and same_people(each[1].content, text)]
     best = max((score for score, _ in likely), default=0.0)
@@ -388,29 +402,25 @@ def _clearness(older: _Older, text: str) -> float:
 
 
 def _strength_among_many(text: str, clearness: float) -> float:
-    if tells_what_i_did(text):
+    if is_own_past_action(text):
         return MARKS_ONLY
-    return min(clearness, 1.0) if clearness >= _SURE_AMONG_MANY and tells_change(text) else BY_MEANING
-
-
-def _choose_said(new: NewMemory, said: Sequence[_Older]) -> list[tuple[int | NewMemory, float]]:
-    return _choose_followed(new.content, said, among_many=True)
+    return min(clearness, 1.0) if clearness >= _SURE_AMONG_MANY and describes_change(text) else BY_MEANING
 
 
 def _strength(text: str, older: _Older, likeness: float, *, among_many: bool) -> float:
-    """Return how strong a link is. What somebody did once only marks, and so does what was said in the same call:
-    what is said one after the other is always alike."""
-    if not isinstance(older.key, int) or tells_what_i_did(text):
+    """Return how strong a link is. Something done once only marks, and so does a statement of the same call: statements
+    made one after the other are always alike."""
+    if not isinstance(older.key, int) or is_own_past_action(text):
         return MARKS_ONLY
-    return min(likeness, 1.0) if likeness >= _SURE and not among_many and tells_change(text) else BY_MEANING
+    return min(likeness, 1.0) if likeness >= _SURE and not among_many and describes_change(text) else BY_MEANING
 
 
-def _least(older: _Older) -> float:
+def _min_score(older: _Older) -> float:
     return _NEAR if isinstance(older.key, int) else _NEAR_IN_CALL
 
 
 def _find_salient(partition: Partition, new: NewMemory, among: IntArray) -> list[int]:
-    """Return the memories that share a telling word with the new one: a word that few other memories have."""
+    """Return the memories that share a rare word with the new one: a word that few other memories have."""
     postings, limit = partition.postings, max(_FEW, int(_FEW_SHARE * len(partition)))
     shared: Counter[int] = Counter()
     for term in query_terms(new.content)[:_MAX_TERMS]:
@@ -430,12 +440,8 @@ def _speaker_of(new: NewMemory) -> str:
     return new.scope.user if isinstance(new.scope.user, str) else "user"
 
 
-def _same_evidence(one: Claim, other: Claim) -> bool:
-    return one.span[0] < other.span[1] and other.span[0] < one.span[1]
-
-
 def _would_relate(older: Memory, claim: Claim) -> bool:
-    """Return whether the older memory makes a claim in the same slot that the newer one bears on, ended or not."""
+    """Return whether the older memory has a claim in the same slot, ended or not, to which the newer one relates."""
     made = [claim_from_json(as_made(known)) for known in claims_of(older)]
     return any(
         known.attribute == claim.attribute and known.subject == claim.subject and relate(known, claim) != "none"

@@ -1,7 +1,8 @@
-"""Links a new memory to older ones by its words, where no slot tells that both are about the same thing.
+"""Link a new memory to older ones by its words, where the two share no slot.
 
-A value that it takes back ("the 21st, not the 12th"), a service that somebody switched to without saying which, an
-employer that is only named, a wish that ended, or a death: the older memories stay, and refer to the new one.
+It links a corrected value ("the 21st, not the 12th"), a switch to another service without the name of the old one, an
+employer mentioned only by name, a wish, plan or allergy that ended ("I no longer want to be a vet"), and a death. The
+older memories stay, and refer to the new one. A wish matches only in the same words of the same person.
 """
 
 from __future__ import annotations
@@ -12,18 +13,21 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from memoranda.index.partition import Partition
-from memoranda.remember.claims.corrections import find_taken_back
+from memoranda.remember.base import framing_in
+from memoranda.remember.claims.corrections import find_replaced_values
 from memoranda.remember.reading.clauses import find_clauses
 from memoranda.remember.reading.contractions import expand
 from memoranda.remember.reading.lexicon import CHILDREN, PARTNERS, PETS, RELATIVES
 from memoranda.storage.changes import NewMemory
 from memoranda.storage.claim_resolution import BY_MEANING
-from memoranda.storage.claims import CLAIMS, PRESENTED, Claim, claims_in, fold
+from memoranda.storage.claims import CLAIMS, Claim, claims_in, fold
 from memoranda.text.cache import text_cache
 from memoranda.text.terms import query_terms
 from memoranda.types import IntArray, Memory
 
 _LISTED: Final = 16
+_NOT_STATED: Final = ("quoted", "uncertain")
+"""Framings of text that its speaker may not state."""
 _CORRECTED: Final = 2
 _NAME = r"(?-i:\b[A-Z\u00c0-\u00de][\w'’&.-]{0,40}\w(?: [A-Z\u00c0-\u00de\d][\w&.-]*\w){0,4})"
 _ADVERBS = (
@@ -61,7 +65,7 @@ _WORK: Final = "work job employed hired joined company"
 
 
 def find_linked(partition: Partition, new: NewMemory, among: IntArray) -> list[int]:
-    """Return the memories that a new one may be linked to by its words."""
+    """Return the ids of memories to which a new one may be linked by its words."""
     found: list[int] = []
     for terms in _search_terms(new) if len(among) else ():
         found += partition.postings.search(terms, _LISTED, among=among)[0].tolist()
@@ -69,7 +73,7 @@ def find_linked(partition: Partition, new: NewMemory, among: IntArray) -> list[i
 
 
 def _search_terms(new: NewMemory) -> Iterator[Sequence[str]]:
-    yield from (value.terms for value in find_taken_back(new.content, new.valid_from))
+    yield from (value.terms for value in find_replaced_values(new.content, new.valid_from))
     if (ended := find_ended(new.content)) is not None:
         yield tuple(ended.terms)
     for change in _find_changes(new):
@@ -77,14 +81,14 @@ def _search_terms(new: NewMemory) -> Iterator[Sequence[str]]:
 
 
 def link_by_words(new: NewMemory, olders: Sequence[Memory], speaker: str) -> None:
-    """Let a new memory follow the older ones that its words are about; `speaker` is its subject where it says "I"."""
+    """Let a new memory follow the older ones that share its subject; `speaker` is the subject of its "I"."""
     _correct(new, olders)
     known = [older for older in olders if older.valid_from <= new.valid_from]
-    if (ended := find_ended(new.content)) is not None and new.notes.get(PRESENTED) not in ("text", "doubt"):
-        _follow(new, (older.id for older in known if tells(older.content, ended)), 1.0)
+    if (ended := find_ended(new.content)) is not None and framing_in(new.notes) not in _NOT_STATED:
+        _follow(new, (older.id for older in known if states_intention(older.content, ended)), 1.0)
     for change in _find_changes(new):
         if change.re in _DEATHS:
-            _follow(new, (older.id for older in known if _speaks_of(older, change["who"])), 1.0)
+            _follow(new, (older.id for older in known if _mentions(older, change["who"])), 1.0)
         elif change.re is _SWITCHED:
             _fill_slot(new, change, [claim for older in known for claim in _services(older, speaker)])
         else:
@@ -92,8 +96,8 @@ def link_by_words(new: NewMemory, olders: Sequence[Memory], speaker: str) -> Non
 
 
 def _find_changes(new: NewMemory) -> Iterator[re.Match[str]]:
-    """Yield the clauses of the speaker's own that tell a change without a slot."""
-    if new.notes.get(PRESENTED) in ("text", "doubt") or _HINT.search(new.content) is None:
+    """Yield the speaker's own clauses that describe a change without a slot."""
+    if framing_in(new.notes) in _NOT_STATED or _HINT.search(new.content) is None:
         return
     for clause in find_clauses(new.content):
         found = (pattern.match(clause.text) for pattern in (*_DEATHS, _SWITCHED, _WITH))
@@ -105,8 +109,8 @@ def _follow(new: NewMemory, olders: Iterable[int], strength: float) -> None:
     new.follows = (*new.follows, *((older, strength) for older in olders if older not in known))
 
 
-def _speaks_of(older: Memory, who: str) -> bool:
-    """Return whether a memory says something about somebody, by their name or as "my sister"."""
+def _mentions(older: Memory, who: str) -> bool:
+    """Return whether a memory is about a person, by their name or as "my sister"."""
     own, name = _OWN.match(who), fold(who)
     if own is None:
         return re.search(rf"\b{re.escape(name)}\b", fold(older.content)) is not None
@@ -132,7 +136,7 @@ def _services(older: Memory, speaker: str, *others: str) -> list[Claim]:
 
 
 def _fill_slot(new: NewMemory, change: re.Match[str], services: Sequence[Claim]) -> None:
-    """Give the new memory a claim in the only slot that can be meant, by which the older value is only linked."""
+    """Add a claim in the only slot that fits to the new memory; it only links the older value."""
     if len({claim.attribute for claim in services}) != 1:
         return
     at, start = new.content.find(change["value"]), evidence_start(new.notes)
@@ -146,7 +150,7 @@ def _fill_slot(new: NewMemory, change: re.Match[str], services: Sequence[Claim])
 
 
 def _correct(new: NewMemory, holders: Sequence[Memory]) -> None:
-    """Let a new memory follow those with a value that it takes back in words, which is as sure as a shared slot."""
+    """Let a new memory follow those with a value that it corrects in words, which is as sure as a shared slot."""
     aligned = {memory_id for memory_id, _ in new.aligned}
     corrected = _select_corrected(new, [older for older in holders if older.id not in aligned])
     others = [each for each in new.follows if each[0] not in corrected]
@@ -157,10 +161,10 @@ def _correct(new: NewMemory, holders: Sequence[Memory]) -> None:
 
 
 def _add_corrected_claims(new: NewMemory, older: Memory) -> None:
-    """Give the new memory a claim in each slot of an older one whose value it takes back; it is only linked by it."""
+    """Add a claim for each slot of an older memory whose value the new one corrects; it only links them."""
     said = {(claim.subject, claim.attribute) for claim in claims_in(new.notes)}
     start = evidence_start(new.notes)
-    for value in find_taken_back(new.content, new.valid_from):
+    for value in find_replaced_values(new.content, new.valid_from):
         for known in claims_in(older.notes):
             slot = known.subject, known.attribute
             if slot not in said and known.valid_to is None and value.is_in(known.value, older.valid_from):
@@ -181,13 +185,13 @@ def add_claim(new: NewMemory, claim: Claim) -> None:
 
 
 def _select_corrected(new: NewMemory, holders: Sequence[Memory]) -> list[int]:
-    """Return the memories with a value that the new one takes back; those with its subject, if there are any.
+    """Return the memories with a value that the new one corrects; those with its subject, if there are any.
 
-    Only a day is telling enough where the new one does not name its subject: "It's 2 January now instead of the 9th".
+    Where the new one does not name its subject, only a day is specific enough: "It's 2 January now instead of the 9th".
     """
     about, others = list[int](), list[int]()
     for older in holders:
-        for value in find_taken_back(new.content, new.valid_from):
+        for value in find_replaced_values(new.content, new.valid_from):
             if older.valid_from <= new.valid_from and value.is_in(older.content, older.valid_from):
                 shared = set(query_terms(new.content)) & set(query_terms(older.content)) - set(value.terms)
                 (about if shared else others if value.day else []).append(older.id)
@@ -229,7 +233,7 @@ _ALLERGY_OVER: Final = re.compile(
     rf"{_END}",
     re.I,
 )
-_TOLD: Final = re.compile(rf"{_LEAD}{_WHO} {_BE}{_WISHES}\b(?P<rest>.*)", re.I | re.S)
+_INTENDED: Final = re.compile(rf"{_LEAD}{_WHO} {_BE}{_WISHES}\b(?P<rest>.*)", re.I | re.S)
 _ALLERGIC: Final = re.compile(
     rf"{_LEAD}{_WHO} {_BE}(?:\w+ly )?(?:ha(?:ve|s) )?(?P<rest>.*\ballerg(?:ic|y|ies)\b.*)", re.I | re.S
 )
@@ -242,7 +246,7 @@ _NO_OBJECT: Final = frozenset(query_terms("allergy allergic allergies severe bad
 
 @dataclass(frozen=True, slots=True)
 class Intention:
-    """Whose wish, plan or allergy it is, and the terms of what it is about."""
+    """A wish, plan or allergy: the person who has it, and the terms of its object."""
 
     who: str
     terms: frozenset[str]
@@ -251,7 +255,7 @@ class Intention:
 
 @text_cache(1024)
 def find_ended(text: str) -> Intention | None:
-    """Return what a text says is no longer wished, planned, or an allergy; None when it says nothing like it."""
+    """Return the wish, plan or allergy that a text says is over; None when it names none."""
     full = _plain(text)
     if (allergy := _ALLERGY_OVER.match(full)) is not None:
         return _to_intention(allergy, is_allergy=True)
@@ -260,14 +264,14 @@ def find_ended(text: str) -> Intention | None:
 
 
 @text_cache(1024)
-def tells(older: str, ended: Intention) -> bool:
-    """Return whether a text tells what has ended since: the same person, and every word of it."""
+def states_intention(older: str, ended: Intention) -> bool:
+    """Return whether an older text states an intention that ended later: the same person, and every word of it."""
     full = _plain(older)
-    found = (_ALLERGIC if ended.is_allergy else _TOLD).match(full)
+    found = (_ALLERGIC if ended.is_allergy else _INTENDED).match(full)
     if found is None or _DENIED.search(full):
         return False
-    told = _to_intention(found)
-    return told is not None and told.who == ended.who and ended.terms <= told.terms
+    stated = _to_intention(found)
+    return stated is not None and stated.who == ended.who and ended.terms <= stated.terms
 
 
 def _plain(text: str) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from memoranda import MemoryManager, Message
-from memoranda.remember.claims.corrections import find_taken_back
+from memoranda.remember.claims.corrections import find_replaced_values
 
 SAID = datetime(2026, 4, 20, 9, tzinfo=UTC)
 
@@ -22,7 +22,7 @@ SAID = datetime(2026, 4, 20, 9, tzinfo=UTC)
     ],
 )
 def test_old_day_is_read_whatever_is_left_out(text: str, day: tuple[int, int]) -> None:
-    assert [found.day for found in find_taken_back(text, SAID)] == [day]
+    assert [found.day for found in find_replaced_values(text, SAID)] == [day]
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def test_old_day_is_read_whatever_is_left_out(text: str, day: tuple[int, int]) -
     ],
 )
 def test_old_amount_or_name_is_read(text: str, terms: tuple[str, ...]) -> None:
-    assert [found.terms for found in find_taken_back(text, SAID)] == [terms]
+    assert [found.terms for found in find_replaced_values(text, SAID)] == [terms]
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_old_amount_or_name_is_read(text: str, terms: tuple[str, ...]) -> None:
     ],
 )
 def test_text_without_new_value_of_the_same_kind_takes_nothing_back(text: str) -> None:
-    assert list(find_taken_back(text, SAID)) == []
+    assert list(find_replaced_values(text, SAID)) == []
 
 
 def _told(tmp_path: Path, *turns: tuple[str, str, str]) -> MemoryManager:
@@ -88,5 +88,5 @@ def test_correction_by_somebody_else_is_not_linked(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["It is 5" + " " * 5_000 + "x", "not " * 5_000, "A, but " * 5_000 + "not B"])
 def test_long_text_is_searched_in_bounded_time(text: str) -> None:
     started = time.process_time()
-    list(find_taken_back(text, SAID))
+    list(find_replaced_values(text, SAID))
     assert time.process_time() - started < 2

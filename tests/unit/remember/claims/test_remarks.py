@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from memoranda import MemoryManager, Message
-from memoranda.remember.claims.remarks import points_back
+from memoranda.remember.claims.remarks import read_retraction
 from memoranda.remember.claims.reports import is_undone
 from memoranda.testing.fakes import HashEmbedder
 from tests.fake_clock import FakeClock
@@ -53,7 +53,7 @@ CHANGE = "I moved to Cardiff last week."
     ],
 )
 def test_words_that_withdraw_take_a_change_back(text: str) -> None:
-    assert points_back(text, CHANGE) == "retract"
+    assert read_retraction(text, CHANGE) == "retract"
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_words_that_withdraw_take_a_change_back(text: str) -> None:
     ],
 )
 def test_words_that_make_something_else_of_a_change_take_it_back(text: str) -> None:
-    assert points_back(text, CHANGE) == "doubt"
+    assert read_retraction(text, CHANGE) == "doubt"
 
 
 @pytest.mark.parametrize(
@@ -114,18 +114,18 @@ def test_words_that_make_something_else_of_a_change_take_it_back(text: str) -> N
     ],
 )
 def test_remarks_leave_a_change_the_fact(text: str) -> None:
-    assert points_back(text, CHANGE) in (None, "remark")
+    assert read_retraction(text, CHANGE) in (None, "remark")
 
 
 @pytest.mark.parametrize(
     "text", ["No joke.", "I'm not kidding", "Don't forget it", "my English is bad", "translate 'good morning'"]
 )
 def test_words_beside_those_that_take_back_make_them_mean_something_else(text: str) -> None:
-    assert points_back(text, CHANGE) in (None, "remark")
+    assert read_retraction(text, CHANGE) in (None, "remark")
 
 
 def test_signature_of_the_speaker_is_no_one_elses() -> None:
-    assert points_back("- Lena", CHANGE, speaker="Lena Ruiz") != "doubt"
+    assert read_retraction("- Lena", CHANGE, speaker="Lena Ruiz") != "doubt"
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_signature_of_the_speaker_is_no_one_elses() -> None:
     ],
 )
 def test_remarks_take_nothing_back(text: str) -> None:
-    assert points_back(text) == "remark"
+    assert read_retraction(text) == "remark"
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_remarks_take_nothing_back(text: str) -> None:
     ],
 )
 def test_words_of_their_own_say_nothing_about_a_change(text: str) -> None:
-    assert points_back(text) is None
+    assert read_retraction(text) is None
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def test_words_of_their_own_say_nothing_about_a_change(text: str) -> None:
     ],
 )
 def test_what_happens_to_anything_else_may_happen_to_the_change(text: str) -> None:
-    assert points_back(text) is not None
+    assert read_retraction(text) is not None
 
 
 def test_change_with_a_remark_is_linked_and_is_what_was_said_last(manager: MemoryManager) -> None:
@@ -263,12 +263,12 @@ def test_the_thing_may_be_the_one_that_was_called_anothers(manager: MemoryManage
     ["I didn't move.", "I never left Berlin.", "I have not moved anywhere.", "I stayed in Berlin.", "I was wrong."],
 )
 def test_denial_of_what_was_said_before_takes_it_back(text: str) -> None:
-    assert points_back(text, "I moved to Ghent last week.") in ("retract", "doubt")
+    assert read_retraction(text, "I moved to Ghent last week.") in ("retract", "doubt")
 
 
 @pytest.mark.parametrize("text", ["I haven't found a dentist yet.", "I love the harbour.", "I don't like the traffic."])
 def test_news_about_what_was_said_before_does_not_take_it_back(text: str) -> None:
-    assert points_back(text, "I moved to Ghent last week.") in (None, "remark")
+    assert read_retraction(text, "I moved to Ghent last week.") in (None, "remark")
 
 
 def test_what_is_over_says_nothing_of_which_one_it_is(manager: MemoryManager) -> None:

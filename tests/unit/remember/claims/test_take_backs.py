@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from memoranda import MemoryManager, Message
-from memoranda.remember.claims.retractions import TAKEN_BACK
+from memoranda.remember.claims.retractions import WITHDRAWAL
 
 START = datetime(2026, 4, 20, 9, tzinfo=UTC)
 
@@ -88,7 +88,7 @@ def test_words_without_a_claim_are_marked_when_taken_back(manager: MemoryManager
 @pytest.mark.parametrize("text", [" " * 20_000, "- " * 9_000, "\n" * 20_000, "sorry " * 4_000, "that was my " * 2_000])
 def test_long_text_is_searched_in_bounded_time(text: str) -> None:
     started = time.process_time()
-    TAKEN_BACK.search(text)
+    WITHDRAWAL.search(text)
     assert time.process_time() - started < 2
 
 

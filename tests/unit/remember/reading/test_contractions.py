@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from memoranda.remember.base import Utterance
 from memoranda.remember.claims.find import find_claims
-from memoranda.remember.claims.remarks import points_back
-from memoranda.remember.frames import find_frame
+from memoranda.remember.claims.remarks import read_retraction
+from memoranda.remember.frames import find_framing
 from memoranda.remember.reading.contractions import expand
 
 _SAID = datetime(2026, 3, 2, 9, tzinfo=UTC)
@@ -57,8 +57,8 @@ def test_a_contraction_changes_no_verdict(text: str) -> None:
     assert full != text
     found, same = find_claims(_said(text), ()), find_claims(_said(full), ())
     assert [_verdict(claim) for claim in found] == [_verdict(claim) for claim in same]
-    assert points_back(text) == points_back(full)
-    assert find_frame([text], "") == find_frame([full], "")
+    assert read_retraction(text) == read_retraction(full)
+    assert find_framing([text], "") == find_framing([full], "")
 
 
 def test_a_claim_is_where_it_was_written() -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from memoranda.remember.frames import find_frame
+from memoranda.remember.frames import find_framing
 from memoranda.remember.reading.questions import NOT_NAMED, asks_about_somebody
 
 
@@ -23,7 +23,7 @@ from memoranda.remember.reading.questions import NOT_NAMED, asks_about_somebody
     ],
 )
 def test_question_about_how_things_are_frames_nothing(asked: str) -> None:
-    assert find_frame((), asked) is None
+    assert find_framing((), asked) is None
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_question_about_how_things_are_frames_nothing(asked: str) -> None:
     ],
 )
 def test_what_asks_for_anything_else_may_frame_the_answer(asked: str) -> None:
-    assert find_frame((), asked) in ("doubt", "text")
+    assert find_framing((), asked) in ("uncertain", "quoted")
 
 
 @pytest.mark.parametrize(
@@ -68,4 +68,4 @@ def test_person_whom_a_question_is_about(asked: str, person: str) -> None:
 
 
 def test_question_about_somebody_else_lets_a_change_hide_nothing() -> None:
-    assert find_frame((), "How is your mum?") == "beside"
+    assert find_framing((), "How is your mum?") == "unrelated_context"

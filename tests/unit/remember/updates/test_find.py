@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from memoranda import MemoryManager, Message
-from memoranda.remember.updates.likeness import tells_event
+from memoranda.remember.updates.likeness import describes_event
 from memoranda.testing.fakes import HashEmbedder
 from tests.fake_clock import FakeClock
 
@@ -40,14 +40,14 @@ def follows(manager: MemoryManager, newer: int, older: int) -> bool:
 
 @pytest.mark.parametrize("text", ["I sold it.", "No longer true.", "It moved to Friday.", "Ghent is home now."])
 def test_event_is_recognised(text: str) -> None:
-    assert tells_event(text)
+    assert describes_event(text)
 
 
 @pytest.mark.parametrize(
     "text", ["I live in Rome.", "My boss is Eva.", 'He says "I sold the boat"?', "If I sold the boat, I'd move."]
 )
 def test_statement_question_or_condition_tells_no_event(text: str) -> None:
-    assert not tells_event(text)
+    assert not describes_event(text)
 
 
 def test_change_that_names_only_values_ends_the_claim_with_that_value(manager: MemoryManager) -> None:

@@ -270,7 +270,7 @@ def test_change_that_is_taken_back_hides_nothing(manager: MemoryManager, older: 
 
 
 @pytest.mark.parametrize(
-    ("older", "newer", "back", "taken_back"),
+    ("older", "newer", "back", "retracted"),
     [
         ("I live in Ghent.", "I moved to Porto.", "Nah, I'm still in Ghent.", True),
         ("I live in Ghent.", "I moved to Porto.", "On second thought, we're staying in Ghent.", True),
@@ -281,12 +281,12 @@ def test_change_that_is_taken_back_hides_nothing(manager: MemoryManager, older: 
     ],
 )
 def test_words_that_name_what_stays_take_back_only_its_change(
-    manager: MemoryManager, older: str, newer: str, back: str, taken_back: bool
+    manager: MemoryManager, older: str, newer: str, back: str, retracted: bool
 ) -> None:
     first = say(manager, older, 0)
     changed = say(manager, newer, 9)
     say(manager, back, 9.01)
-    assert ended_by(manager, first) == (None if taken_back else changed)
+    assert ended_by(manager, first) == (None if retracted else changed)
 
 
 @pytest.mark.parametrize(

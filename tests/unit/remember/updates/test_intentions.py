@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from memoranda import MemoryManager, Message
-from memoranda.remember.updates.links import find_ended, tells
+from memoranda.remember.updates.links import find_ended, states_intention
 from memoranda.testing.fakes import HashEmbedder
 from tests.fake_clock import FakeClock
 
@@ -52,4 +52,4 @@ def test_ended_wish_is_above_the_older_words_that_stay(tmp_path: Path, older: st
 @pytest.mark.parametrize(("older", "newer"), _OTHERS)
 def test_other_wish_or_person_is_not_meant(older: str, newer: str) -> None:
     ended = find_ended(newer)
-    assert ended is None or not tells(older, ended)
+    assert ended is None or not states_intention(older, ended)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from memoranda.remember.reading.subjects import same_people, tells_of_another
-from memoranda.remember.updates.likeness import likeness, tells_only_past, tells_what_i_did
+from memoranda.remember.reading.subjects import are_different_things, same_people
+from memoranda.remember.updates.likeness import is_own_past_action, is_past_only, likeness
 
 _NEAR_IN_MEANING = 0.55
 _LINKED = 0.38
@@ -117,7 +117,7 @@ def test_own_event_is_about_the_same_people(older: str, newer: str) -> None:
     ],
 )
 def test_something_that_only_happened_is_past(text: str) -> None:
-    assert tells_only_past(text)
+    assert is_past_only(text)
 
 
 @pytest.mark.parametrize(
@@ -132,12 +132,12 @@ def test_something_that_only_happened_is_past(text: str) -> None:
     ],
 )
 def test_change_or_result_is_not_only_past(text: str) -> None:
-    assert not tells_only_past(text)
+    assert not is_past_only(text)
 
 
 def test_what_somebody_got_is_an_event_without_a_change() -> None:
-    assert tells_what_i_did("I bought seeds for the birds.")
-    assert not tells_what_i_did("I sold the car.")
+    assert is_own_past_action("I bought seeds for the birds.")
+    assert not is_own_past_action("I sold the car.")
 
 
 @pytest.mark.parametrize(
@@ -154,4 +154,4 @@ def test_what_somebody_got_is_an_event_without_a_change() -> None:
     ],
 )
 def test_things_are_told_apart_by_what_says_which_one_is_meant(one: str, other: str, different: bool) -> None:
-    assert tells_of_another(one, other) is different
+    assert are_different_things(one, other) is different
