@@ -203,7 +203,7 @@ class Memories:
             if known.quarantined_at is not None:
                 return known
             new = self._apply(Patch(), known)
-            hold(new, reason, self._clock())
+            hold(new, {"reason": reason}, self._clock())
             return Edit(known.id, known.version, new)
 
         return self._write_edit(plan)

@@ -10,6 +10,7 @@ from typing import Final
 
 from memoranda.messages.message import Message
 from memoranda.remember.base import Utterance
+from memoranda.remember.sources import trust_of_source
 from memoranda.security.redaction import redact_metadata
 from memoranda.storage.changes import NewMemory, StoredMessage, StoredTurn
 from memoranda.text.checks import replace_unstorable, storable_text
@@ -26,10 +27,6 @@ from memoranda.validation import (
 
 DEFAULT_IMPORTANCE: Final = 0.5
 """The least importance of a text that a caller stores; what the rules find in it can only raise it."""
-USER_SOURCES: Final = frozenset(("user", "user_input", "conversation", "chat", "chat import"))
-"""Sources that are the user's own word; any other source of a text is an agent's or a document's."""
-AGENT_SOURCES: Final = frozenset(("agent", "assistant", "note", "notes"))
-"""Sources of an agent's own notes, as `save_to_memory` writes them."""
 # Not any number of blanks: from each of ten thousand line ends the rest of them would be read again.
 _CLAUSE_START: Final = r"(?:^|[.!?:;,\n]|\b(?:that|seems)\b)[\s*•-]{0,20}(?:the\s+)?"
 _USER: Final = re.compile(rf"{_CLAUSE_START}user(?:['’]s)?\s", re.I)
@@ -100,7 +97,7 @@ def check_options(
         metadata=extra,
         at=None if at is None else check_datetime(at, "at"),
         short_term_ttl=short_term_ttl,
-        trust=trust if isinstance(trust, str) else _trust_of(origin, scope),
+        trust=trust if isinstance(trust, str) else trust_of_source(origin, scope.session),
         ttl=None if ttl is None else timedelta(seconds=check_ttl(ttl)),
     )
 
@@ -116,12 +113,6 @@ def trust_of_text(text: str, options: WriteOptions) -> str:
         return options.trust
     noted = _USER.search(text) or (_CLIENT.search(text) and not _FIRST_PERSON.search(text))
     return "assistant" if noted else "user"
-
-
-def _trust_of(source: str | None, scope: Scope) -> str:
-    if source is None or source == scope.session or source.casefold() in USER_SOURCES:
-        return "user"
-    return "assistant" if source.casefold() in AGENT_SOURCES else "document"
 
 
 def from_text(

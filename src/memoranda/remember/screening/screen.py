@@ -1,4 +1,4 @@
-"""What new memories are screened for: suspects are held in quarantine, and secrets are masked. Pure.
+"""Screen new memories: put suspects into quarantine, and mask secrets. Pure.
 
 A suspect is stored, but takes no part in recall until somebody releases it.
 """
@@ -10,16 +10,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from memoranda.remember.screening.poison import find_poison
-from memoranda.remember.screening.rules import Channel
+from memoranda.remember.screening.poison import Suspicion, find_poison
+from memoranda.remember.sources import find_channel
 from memoranda.security.redaction import default_redactor, find_secrets
 from memoranda.storage.changes import QUARANTINE, NewMemory
 from memoranda.storage.claims import CLAIMS
 from memoranda.text.sentences import Span, first_content_words, overlap, sentence_spans
 from memoranda.types import JSON
 
-_OWN_SOURCES: Final = frozenset(("conversation", "chat", "user", "manual", "cli"))
-_AGENT_SOURCES: Final = frozenset(("agent", "assistant", "summary", "upkeep"))
 _EDITED: Final = "was changed while in quarantine"
 _KEPT_FIELDS: Final = ("content", "role", "message_id", "id", "timestamp", "name", "tool_call_id")
 _ABOUT_SECRET: Final = 7
@@ -31,39 +29,28 @@ _SAYS_MORE: Final = 4
 def screen(new: Iterable[NewMemory]) -> None:
     """Put each new memory that looks like poison into quarantine, and keep those there that are in it already."""
     for each in new:
-        _screen(each)
+        suspicion = _find_suspicion(each)
+        if suspicion is None and (each.quarantined_at is None or QUARANTINE in each.notes):
+            continue
+        note: dict[str, JSON] = {"reason": suspicion.reason if suspicion else _EDITED}
+        if suspicion is not None:
+            note |= {"signs": list(suspicion.signs), "score": suspicion.score}
+        hold(each, note, each.recorded_at)
 
 
-def find_channel(trust: str, source: str | None) -> Channel:
-    """Return who wrote a text: what does not come from the user or an agent comes from outside."""
-    if trust in ("assistant", "agent") or (source or "").lower() in _AGENT_SOURCES:
-        return "agent"
-    is_own = source is None or source.lower() in _OWN_SOURCES
-    return "user" if trust == "user" and is_own else "outside"
-
-
-def hold(new: NewMemory, reason: str, since: datetime) -> None:
-    """Put a memory into quarantine at a person's word."""
-    _hold(new, {"reason": reason}, since)
-
-
-def _screen(new: NewMemory) -> None:
-    channel = find_channel(new.trust, new.source)
-    # The names of a speaker and of a source are shown in a prompt as well.
+def _find_suspicion(new: NewMemory) -> Suspicion | None:
+    """Return the strongest suspicion against a new memory: its text, or a name that a prompt shows as well."""
+    channel = find_channel(new.trust, new.source, new.scope.session)
     names = (new.message.speaker if new.message else None, new.source)
-    spoken = new.message is not None
-    found = [find_poison(new.content, channel, spoken), *(find_poison(name, "outside") for name in names if name)]
-    suspicion = max((each for each in found if each), key=lambda each: each.score, default=None)
-    if suspicion is None and (new.quarantined_at is None or QUARANTINE in new.notes):
-        return
-    note: dict[str, JSON] = {"reason": suspicion.reason if suspicion else _EDITED}
-    if suspicion is not None:
-        note |= {"signs": list(suspicion.signs), "score": suspicion.score}
-    _hold(new, note, new.recorded_at)
+    found = [
+        find_poison(new.content, channel, new.message is not None),
+        *(find_poison(name, "outside") for name in names if name),
+    ]
+    return max((each for each in found if each), key=lambda each: each.score, default=None)
 
 
-def _hold(new: NewMemory, note: dict[str, JSON], since: datetime) -> None:
-    # A suspect ends nothing: its claims count only once it is released.
+def hold(new: NewMemory, note: dict[str, JSON], since: datetime) -> None:
+    """Put a memory into quarantine, with a note of the reason. Its claims count only once it is released."""
     claims = new.notes.get(CLAIMS)
     new.notes = {name: value for name, value in new.notes.items() if name != CLAIMS} | {
         QUARANTINE: note | ({CLAIMS: claims} if claims else {})
