@@ -16,8 +16,8 @@ from zoneinfo import ZoneInfo
 
 from sqlalchemy import ColumnElement, func, select
 
+from memoranda.messages.message import ROLES
 from memoranda.recall.facts import Facts
-from memoranda.recall.query import ROLES
 from memoranda.results.recall import Fact, FactConflict
 from memoranda.storage.base import ReadTransaction, Store, chunked
 from memoranda.storage.claims import mentions_subject

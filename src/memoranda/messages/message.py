@@ -38,6 +38,7 @@ from memoranda.types import JSON
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 ROLES: Final[tuple[Role, ...]] = ("system", "user", "assistant", "tool")
+"""The roles; a message without a name has its role as its speaker."""
 CONVERTERS: Final = "from_openai([...]) and from_anthropic([...]) convert whole histories"
 """What an error says about objects that are no messages."""
 _ALIASES: Final = {"developer": "system", "function": "tool"}

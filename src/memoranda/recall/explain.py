@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from memoranda.display import plural
 from memoranda.errors import InvalidType, NotFound
 from memoranda.index.partition import Partition
+from memoranda.messages.message import ROLES
 from memoranda.recall.arms import repeats_question
-from memoranda.recall.query import ROLES, Mode, ParsedQuery, RecallQuery
+from memoranda.recall.query import Mode, ParsedQuery, RecallQuery
 from memoranda.recall.rank import Ranking, to_scores
 from memoranda.results.recall import Replay, Why, WhyNot, WhyNotStep
 from memoranda.security.id_cipher import show_id

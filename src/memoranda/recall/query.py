@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from memoranda.dates.find import Mention, find_mentions
 from memoranda.dates.rules import DAY, WEEK, midnight
 from memoranda.index.partition import Partition
+from memoranda.messages.message import ROLES
 from memoranda.recall.questions import (
     MAX_CHARACTERS,
     asks_for_several,
@@ -38,8 +39,6 @@ Mode: TypeAlias = Literal["fast", "default", "best"]
 MODES: tuple[Mode, ...] = ("fast", "default", "best")
 MAX_TERMS = 256
 """Distinct terms looked up for one question; a question with more is a document."""
-ROLES = frozenset({"user", "assistant", "tool", "system"})
-"""Speakers that are roles, not names: they are the speakers of messages without a name."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from memoranda.embedding.base import unpack_sentences
 from memoranda.index.partition import MACHINE_ROLES, UNNAMED, Partition
+from memoranda.messages.message import ROLES
 from memoranda.recall.arms import Arm, CandidateSet, combine_arms, with_best_sentences
-from memoranda.recall.query import ROLES, ParsedQuery
+from memoranda.recall.query import ParsedQuery
 from memoranda.records import fast_maker
 from memoranda.text.terms import ENDS_WITH_QUESTION, HAS_TIME, OR, keys_in_window, query_terms
 from memoranda.types import ArmScore, FloatArray, IntArray, Window

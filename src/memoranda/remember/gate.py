@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from memoranda.dates.find import find_mentions
+from memoranda.messages.message import ROLES
 from memoranda.remember.base import KnownMatch, KnownTexts, Rule, Utterance, Verdict
 from memoranda.remember.claims.retractions import WITHDRAWAL
 from memoranda.remember.dialogue import DialogueContext
@@ -53,7 +54,7 @@ def dialogue_context(
     people = {word.lower() for name in set(names) for word in words_of(name)}
     runs = {run for prompt in system_prompts for run in _shingles(prompt)}
     known = before or DialogueContext()
-    return replace(known, names=frozenset(people - {"user", "assistant", "tool"}), instructions=frozenset(runs))
+    return replace(known, names=frozenset(people.difference(ROLES)), instructions=frozenset(runs))
 
 
 def with_question(utterance: Utterance, context: DialogueContext) -> str:

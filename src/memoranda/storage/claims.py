@@ -17,6 +17,7 @@ from typing import Any, Final, Literal, TypeAlias, cast
 
 from sqlalchemy import Boolean, ColumnElement, Text, delete, func, literal_column, select, type_coerce, update
 
+from memoranda.messages.message import ROLES
 from memoranda.storage.base import ReadTransaction, Row, Transaction, chunked
 from memoranda.storage.row_hash import hash_with_notes
 from memoranda.storage.rows import (
@@ -44,7 +45,6 @@ VOICE: Final = "voice"
 """The key in a memory's notes for the name of the user, where they speak without a name but have one."""
 FRAMING: Final = "presented"
 """The key in a memory's notes for how earlier turns qualify it (`remember.base.Framing`)."""
-_UNNAMED: Final = frozenset(("user", "assistant", "tool", "system"))
 _C = claims.c
 _M = memories.c
 _N = counters.c
@@ -154,7 +154,7 @@ class StoredClaim:
 def speaker_key(memory: Memory) -> str:
     """Return the name that identifies the speaker of a memory; empty for a note without a speaker."""
     name = fold(memory.speaker or "")
-    if name and name not in _UNNAMED:
+    if name and name not in ROLES:
         return name
     return fold(str(memory.notes.get(VOICE) or memory.user or "user")) if memory.trust == "user" else ""
 
@@ -293,7 +293,7 @@ def slot_of(owner: Scope, claim: Mapping[str, Any]) -> bytes:
     A speaker without a name is a different person in every session.
     """
     subject = fold(claim["subject"])
-    unnamed = subject.partition("'")[0] in _UNNAMED and owner.user is None
+    unnamed = subject.partition("'")[0] in ROLES and owner.user is None
     session = stored_name(owner.session) if unnamed else ""
     parts = [owner.tenant, stored_name(owner.agent), stored_name(owner.user), session, subject, claim["attribute"]]
     return hashlib.blake2b(json.dumps(parts).encode(), digest_size=16).digest()
