@@ -134,7 +134,7 @@ def _is_fixed(attribute: str) -> bool:
 
 
 def _is_plain_habit(claim: Claim, said: str) -> bool:
-    """Return whether words without a value deny something, or tell a habit: "I smoke", but not "I drink mine black"."""
+    """Return whether a claim without a value is a denial or a habit: "I smoke", but not "I drink mine black"."""
     if not claim.holds:
         return True
     named = query_terms(said)
@@ -313,7 +313,7 @@ def _is_about(subject: str, name: str) -> bool:
 
 
 def _shared_slots(visible: Sequence[StoredClaim]) -> Callable[[StoredClaim], bytes]:
-    """Return a function for the slot that a claim has for all agents together: what they were told is about one person.
+    """Return a function for the slot that a claim has for all agents together: their claims are about one person.
 
     A name that one relative has is theirs: "Tarek" and "Hana's son Tarek".
     """
@@ -359,7 +359,7 @@ def _facts_of(slot: Sequence[_Known], moment: datetime) -> Iterator[tuple[Fact, 
         for known in slot
         if known.is_true_at(moment) and not known.claim.reported and is_shown(known.claim, known.memory, owned=owned)
     ]
-    # What the turns before it may frame counts only where nobody said anything else.
+    # A claim that earlier turns make uncertain counts only if no other claim fills its slot.
     sure = [known for known in true_then if not known.claim.doubted]
     true_then = [known for known in true_then if not (known.claim.doubted and _is_known_otherwise(known, sure))]
     if any(known.claim.single for known in true_then):
@@ -443,7 +443,7 @@ def _until_next(known: _Known, slot: Sequence[_Known]) -> _Known:
 
 
 def _replaces(later: _Known, known: _Known) -> bool:
-    held = later.until is None or later.until > later.since  # what was taken back never did
+    held = later.until is None or later.until > later.since  # a retracted value never held
     return held and later.order > known.order and later.standing >= known.standing and _differ(later, known)
 
 

@@ -35,12 +35,12 @@ SPREAD_COST = 0.2
 _SPREAD_DEPTH = 40
 """How many of the best memories are put in that order."""
 PEOPLE_SHARE = 0.9
-"""The same for people with names: who is asked about tells more there than that the user asks about themselves."""
+"""The same for people with names: their names in a question are better evidence than "I" is for the user."""
 COMPANY_ODDS = 19.0
 """Nineteen of twenty answers about somebody are in conversations in which that person took part."""
 _INSIDE_ODDS = 4.0
 _LATER_SHARE = 0.5
-"""Share of the gain right after a window, falling from there: people talk about an event for some time after it."""
+"""Share of the gain right after a window, falling from there: people mention an event for some time after it."""
 _LATER_SECONDS = 7 * 86_400.0
 _ANSWER_TYPE_ODDS = 7.0 / 3.0
 _TIME_SHARE = 0.5
@@ -124,7 +124,7 @@ class Ranking:
     nothing: FloatArray
     """The gains of those names under which nobody gains; zeros."""
     company: NDArray[np.bool_] | None = None
-    """Which memories they and others said in the talks with them; None when no people with names are asked about."""
+    """The memories of conversations with them; None when no people with names are asked about."""
     by_people: bool = False
     """Whether all that the people asked about said matches: the question names a time, or nothing else than people."""
 

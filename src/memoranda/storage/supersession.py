@@ -343,7 +343,7 @@ def fits(made: Claim, claim: Claim) -> bool:
     """Return whether a change that names only values may be about a claim."""
     if made.attribute == ANY_ATTRIBUTE or not made.holds:
         return False
-    if claim.operation == "correct" and claim.replaces is None:  # whomever the speaker spoke of just before
+    if claim.operation == "correct" and claim.replaces is None:  # it may be about anybody
         alike = value_shape(made.value) == value_shape(claim.value) and _are_of_one_kind(made.value, claim.value)
         return alike and _are_as_long(made.value, claim.value) and _measure_alike(made.value, claim.value)
     same = made.subject.casefold() == claim.subject.casefold()
@@ -351,7 +351,7 @@ def fits(made: Claim, claim: Claim) -> bool:
 
 
 def _measure_alike(one: str, other: str) -> bool:
-    """Return whether the words beside two numbers allow one to correct the other: not "5 bullets" and "3 May"."""
+    """Return whether the units of two numbers allow one to correct the other: not "5 bullets" and "3 May"."""
     old, new = (_unit_words(value) for value in (one, other))
     return not old or not new or old == new or value_shape(one) != "number"
 

@@ -184,8 +184,8 @@ def _limit(claim: Claim, claims: Sequence[Claim], utterance: Utterance, events: 
     if utterance.framing == "unrelated_context" and not is_bare:
         return replace(claim, operation="state")
     times = (event.span for event in events if event.kind != "until")  # "until May" qualifies a change
-    beside = (each.span for each in claims if _is_understood(each) or _same_sentence(claim, each, utterance))
-    spans = [*beside, *times]
+    understood = (each.span for each in claims if _is_understood(each) or _same_sentence(claim, each, utterance))
+    spans = [*understood, *times]
     others = [(first - offset, end - offset) for first, end in spans]
     span, contrasts = (claim.span[0] - offset, claim.span[1] - offset), claim.replaces is not None
     plain = is_plain_report(utterance.text, span, claim.value, others, contrasts=contrasts)

@@ -91,7 +91,7 @@ PARTS: Final = {
 }  # fmt: skip
 
 PREVIOUS: Final = "^"
-"""The attribute of a change that says "it": of what the text spoke of last."""
+"""The attribute of a change of "it": that of the last claim in the text."""
 _PART: Final = re.compile("~(" + "|".join(sorted(PARTS, key=len, reverse=True)) + ")")
 
 
@@ -107,7 +107,7 @@ class ClaimPattern:
     holds: bool = True
     operation: Operation = "state"
     past: bool = False
-    """Whether it tells what was, and no longer is."""
+    """Whether it describes a state that is over."""
 
     @property
     def is_label(self) -> bool:
@@ -136,7 +136,7 @@ def _many(attribute: str, template: str, operation: Operation = "state", *, hold
 
 
 def _was(template: str) -> ClaimPattern:
-    """Return what tells what was: it ends nothing, and is a fact of its own time."""
+    """Return a pattern about the past: it ends nothing, and is a fact of its own time."""
     return ClaimPattern("{what}", template, single=True, past=True)
 
 
@@ -244,7 +244,7 @@ _HABITS = (
     _many(ANY_ATTRIBUTE, r"~who~adv(?:returned|dropped|closed|lost) (?P<value>(?:my|our|the|his|her|their) (?:[\w-]+ ){0,3}?~contract)~stop", "end", holds=False),
     _many(ANY_ATTRIBUTE, r"~who~adv(?:returned|dropped|closed|lost) (?P<value>(?:my|our|the|his|her|their) [^.!?;,\n]+|(?-i:[A-Z]\w+)[^.!?;,\n]*)", holds=False),
     _many(ANY_ATTRIBUTE, r"~who~adv(?:switched|moved|changed|migrated|converted|upgraded|swapped|gone|went|transitioned) (?:over )?(?:away )?from ~old (?:over )?to ~short~stop", "update"),
-    # Names no slot, and so changes nothing; but it is read, so that what stands beside it may.
+    # It names no slot, and so changes nothing; but as an understood clause it lets another change count.
     _many(ANY_ATTRIBUTE, r"~who~adv(?:switched|changed|converted|upgraded) (?:over )?to (?!from\b)~short~stop", "update"),
     _many(ANY_ATTRIBUTE, r"~who~adv(?:replaced|swapped|traded(?: in)?|exchanged) ~old (?:with|for|by) ~short~end", "update"),
     _many("owns", r"~who~adv(?:owns?|bought|purchased|adopted|got|have|has) (?P<value>(?:an?|two|three|four|five|\d+|some|my (?:first|own)|no) (?:[\w-]+ ){0,4}[\w-]+)~stop"),

@@ -128,8 +128,8 @@ _LEADING: Final = re.compile(
     r"|on|at|in|by|for|to|with|the|a|an|going\s+to\s+be|my|our|number|no\.|hosted|deployed|located|stored|running|written|built|based)\s+)+",
     re.I,
 )
-# What follows a value is said beside it, unless it is the second half of a name: "Berlin, Germany".
-_BESIDE: Final = re.compile(
+# The words after a value are another statement, unless they are the second half of a name: "Berlin, Germany".
+_AFTER_VALUE: Final = re.compile(
     r"\s(?:and|or|but|plus|with|without|while|like|who|which|whose|where|because|for|at|near|under|by|from|in|on|via|through|until|after|before|behind"
     r"|opposite|except)\b"
     r"|,(?!\s+(?-i:[A-Z])[\w'’.-]*(?:\s(?-i:[A-Z])[\w'’.-]*)*\s*(?:,|$))",
@@ -209,7 +209,7 @@ _ADJECTIVES: Final = re.compile(
 _FORMER: Final = re.compile(r"^(?:(?:old|former|previous|first|last|earlier|original|ex)[\s-]+(?!name))+")
 _OF: Final = re.compile(r"^(\w+) (?:of|for) (?:an?|the|my|our) (.+)$")
 """The price of a loaf is the loaf price."""
-# Nouns of which somebody may have several at once: another value says nothing about the first.
+# Nouns of which a person may have several at once: another value does not replace the first.
 _SEVERAL_WORDS = """
     friend friends hobby hobbies sister sister's brother cousin colleague pet dog cat child kid son daughter
     uncle aunt neighbour neighbor idea problem plan goal thing reason point advice question answer tip example
@@ -218,7 +218,7 @@ _SEVERAL_WORDS = """
 _SEVERAL: Final = frozenset(_SEVERAL_WORDS.split())
 
 
-# Nouns of which a new one may come beside the old one.
+# Nouns of which a new one may be in addition to the old one.
 _MAYBE_SEVERAL_WORDS = """
     client customer student pupil patient project course class medication medicine drug supplement tattoo account card
     subscription language instrument sport case task customer tenant investor sponsor gadget plant
@@ -341,7 +341,7 @@ def attribute_for(
         what: The noun phrase that it is about.
         reading: The value.
         said: The value in full.
-        past: Whether it tells what was: "my old number" is the number.
+        past: Whether it describes the past: "my old number" is the number.
     """
     if "{what}" not in pattern.attribute:
         return pattern.attribute, pattern.single
@@ -395,7 +395,7 @@ def names_person(what: str) -> bool:
 
 
 def may_be_first_name(value: str) -> bool:
-    """Return whether "I'm …" with such a word may tell a name: not "I'm German", "I'm Catholic" or "I'm Team Rocket"."""
+    """Return whether "I'm …" with such a word may state a name: not "I'm German", "I'm Catholic" or "I'm Team Rocket"."""
     words = value.split()
     first = words[0].casefold() if words else ""
     kind = _BELONGING.search(first) or is_adjective(value) or is_place(value) or _DAY.fullmatch(first)
@@ -452,7 +452,7 @@ def split_list(value: str) -> list[str]:
 
 
 def trim_value(sentence: str, span: Span, dates: Sequence[int], *, keep_dates: bool = False) -> str | None:
-    """Return the value without what follows it: another clause, a date, a filler. None when it says nothing."""
+    """Return the value without a following clause, date or filler; None when nothing is left."""
     cuts = [] if keep_dates else [date for date in dates if span[0] < date < span[1]]
     text = sentence[span[0] : min([span[1], *cuts])]
     text = _NEXT_CLAUSE.sub("", text).strip(" ,.!'\"")
@@ -474,10 +474,10 @@ def trim_value(sentence: str, span: Span, dates: Sequence[int], *, keep_dates: b
 
 def length_of_value(value: str) -> int:
     """Return the length of a value without further statements: of "6" in "6 and deaf", of "9" in "9 from gate B4"."""
-    beside = _BESIDE.search(value)
+    rest = _AFTER_VALUE.search(value)
     if read_value(value).kind in ("number", "money", "time", "day"):
         return len(_measure_of(value))
-    return len(value) if beside is None else beside.start()
+    return len(value) if rest is None else rest.start()
 
 
 def is_thing(words: Sequence[str]) -> bool:

@@ -1,8 +1,8 @@
 """Checks that a sentence a model wrote says what its evidence says, and nothing else. Pure.
 
 A model may quote true words and still invent: "I don't live in Berlin" quoted as "live in Berlin", "I prefer tea over
-coffee" told in the other order, "My sister lives in Rome" told of the speaker. So the sentence is compared word by word
-with the clause that the quote is in. It may put a name for a pronoun and a date for "last week", and leave out words
+coffee" in the other order, "My sister lives in Rome" with the speaker as the subject. So the sentence is compared word
+by word with the clause of the quote. It may put a name for a pronoun and a date for "last week", and leave out words
 that change nothing ("really", "the"), or a last "in …" or "with …". Every other word must be there, in the same order.
 """
 

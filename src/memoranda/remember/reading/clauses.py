@@ -1,6 +1,6 @@
-"""Splits what somebody said into clauses, and finds those that state something in the speaker's own words. Pure.
+"""Split a text into clauses, and find the statements in the speaker's own words. Pure.
 
-A question, a condition, a wish, a plan, a quotation, a pasted text or somebody else's words state nothing about the
+A question, a condition, a wish, a plan, a quotation, a pasted text or another person's words state nothing about the
 speaker, and neither does a clause about the past state what holds now.
 """
 
@@ -118,7 +118,7 @@ _ASKED_AFTER: Final = re.compile(
     re.I,
 )
 _PASSIVE: Final = re.compile(r"\b(?:is|are|am|be|been|being|get|gets)\s+(?:\w+ly\s+)?\w+", re.I)
-# Words that make the sentence somebody else's, or say the opposite: "…, says the baby", "She goes, I …", "Yeah right, …".
+# Words that attribute the sentence to another person, or say the opposite: "…, says the baby", "She goes, I …", "Yeah right, …".
 _NOT_MEANT: Final = re.compile(
     r"[,!]\s+(?:say|says|said|goes|wrote|writes|texted|sang|sings)\s+(?:no\s+one|nobody|the|my|our|his|her|he|she|they|(?-i:[A-Z])\w+)\b"
     r"|\b(?:he|she|they|everyone|(?:my|our|his|her|the)\s+\w+|(?-i:[A-Z]\w+))\s+(?:\w+\s+)?(?:goes|says|said|wrote|texted|replied|answered|yelled|(?:was|is)\s+like),\s"

@@ -69,17 +69,17 @@ _OWN_LEAD: Final = re.compile(
 
 
 @text_cache(256)
-def blank_foreign(text: str, *, keep_told: bool = False) -> str:
+def blank_foreign(text: str, *, keep_reported: bool = False) -> str:
     """Return the text with everything that is not its writer's own replaced by spaces.
 
-    `keep_told` keeps what follows a label that tells an event ("HR just announced it: …"), which may be the writer's.
+    `keep_reported` keeps the text after a label that describes an event ("HR just announced it: …"), which may be the writer's.
     """
     if _is_foreign_as_a_whole(text):
         return " " * len(text)
     for pattern in _MARKED:
         text = pattern.sub(lambda found: " " * len(found[0]), text)
     if ":" in text:
-        text = _blank(text, _labelled(text, keep_told=keep_told))
+        text = _blank(text, _labelled(text, keep_reported=keep_reported))
     if "\n" in text:
         text = _blank(_blank(text, _under_headings(text)), _blocks(text))
     return text
@@ -95,19 +95,19 @@ def _is_foreign_as_a_whole(text: str) -> bool:
 
 
 def _blank(text: str, spans: Iterable[Span]) -> str:
-    """Return the text without the parts in which somebody speaks of themselves; the lines stay."""
+    """Return the text without the parts in the first person; the lines stay."""
     for start, end in [span for span in spans if _FIRST_PERSON.search(text, *span)]:
         text = text[:start] + re.sub(r"[^\n]", " ", text[start:end]) + text[end:]
     return text
 
 
-def _labelled(text: str, *, keep_told: bool) -> Iterator[Span]:
+def _labelled(text: str, *, keep_reported: bool) -> Iterator[Span]:
     """Yield what follows a label in the same line: "Translate: My name is Peter", "Tom: I moved to Vienna"."""
     ends = [0, *(found.end() for found in _SENTENCE_END.finditer(text))]
     for colon in _COLON.finditer(text):
         start = ends[bisect_right(ends, colon.start()) - 1]
         label, after = text[start : colon.start()].strip(), text[colon.end() :]
-        own = _OWN_LEAD.fullmatch(_strip_item(label)) or (keep_told and HAPPENED.search(label))
+        own = _OWN_LEAD.fullmatch(_strip_item(label)) or (keep_reported and HAPPENED.search(label))
         if own or not label or not after.split("\n", 1)[0].strip():
             continue
         # "Groceries: milk and eggs. I moved to Ghent": what goes on without a capital is no text of its own.

@@ -35,7 +35,7 @@ RELATIVES: Final = (
 )
 ACQUAINTANCES: Final = "friend|colleague|coworker|roommate|flatmate|housemate|neighbou?r"
 PEOPLE: Final = f"{RELATIVES}|{PARTNERS}|{CHILDREN}|{SUPERIORS}|{ACQUAINTANCES}"
-"""People whom somebody may speak of instead of themselves."""
+"""Words for people other than the speaker."""
 
 ANYBODY: Final = re.compile(
     rf"\W*(?:an?|some|one|someone|somebody|(?:my|our) (?:\w+ )?(?:{ACQUAINTANCES}|cousin|aunt|uncle|nephew|niece|patient|client"

@@ -62,7 +62,7 @@ _NAMES_SOMETHING: Final = re.compile(
 @text_cache(4096)
 def own_statements_text(text: str) -> str:
     """Return the writer's own sentences of a text that are not questions, as one text."""
-    sentences = _SENTENCE_END.split(blank_foreign(text, keep_told=True))
+    sentences = _SENTENCE_END.split(blank_foreign(text, keep_reported=True))
     return " ".join(each.strip() for each in sentences if each.strip() and not QUESTION.search(each))
 
 

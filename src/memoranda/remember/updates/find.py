@@ -214,8 +214,10 @@ class UpdateFinder:
         if many and near and not plain:
             return _Nearby(near, among_many=True)
         salient = _find_salient(partition, new, among)
-        beside = self._find_near(partition, new, np.array(sorted(salient), np.int64), _FOLLOWED) if salient else {}
-        return _Nearby(dict.fromkeys(salient, 0.0) | beside | near, many, plain, frozenset(salient))
+        by_salient_word = (
+            self._find_near(partition, new, np.array(sorted(salient), np.int64), _FOLLOWED) if salient else {}
+        )
+        return _Nearby(dict.fromkeys(salient, 0.0) | by_salient_word | near, many, plain, frozenset(salient))
 
     @staticmethod
     def _find_similar(partition: Partition, new: NewMemory, among: IntArray) -> list[int]:

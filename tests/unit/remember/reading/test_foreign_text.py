@@ -64,7 +64,7 @@ def test_words_that_the_writer_announces_are_own(text: str) -> None:
 def test_event_before_a_colon_may_be_told_by_the_writer() -> None:
     text = "HR just announced it: we work in Rome."
     assert "Rome" not in blank_foreign(text)
-    assert blank_foreign(text, keep_told=True) == text
+    assert blank_foreign(text, keep_reported=True) == text
 
 
 @pytest.mark.parametrize(
