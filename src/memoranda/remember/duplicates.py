@@ -145,7 +145,7 @@ def _without_politeness(text: str) -> tuple[str, bool]:
 
 
 def _search_end(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
-    """Return what a pattern finds in the last characters: in a long run of marks, a search takes the square of it."""
+    """Search the last characters only: in a long run of marks, a search takes quadratic time."""
     return pattern.search(text, max(0, len(text) - _ENDING))
 
 

@@ -1,4 +1,4 @@
-"""Adds, reads, changes, links and removes single memories, without the remember pipeline."""
+"""Add, read, change, link and remove single memories, without the remember pipeline."""
 
 from __future__ import annotations
 

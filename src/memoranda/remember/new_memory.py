@@ -1,4 +1,4 @@
-"""Builds new memories from the arguments of a call and from texts and messages. Pure."""
+"""Build new memories from the arguments of a call and from texts and messages. Pure."""
 
 from __future__ import annotations
 

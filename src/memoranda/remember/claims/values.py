@@ -1,4 +1,4 @@
-"""Reads the values and attributes of claims: what kind a value is, which slot it fills, and whether it is a home. Pure."""
+"""Read the values and attributes of claims: the kind of a value, the slot that it fills, and whether it is a home. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes contracted words in full, so that every rule reads "isn't" and "is not" as the same words. Pure.
+"""Write contracted words in full, so that every rule reads "isn't" and "is not" as the same words. Pure.
 
 What "'s" and "'d" stand for depends on the words after them: those stay, and the rules read both.
 """

@@ -1,4 +1,4 @@
-"""Finds names, places, organisations, titles, quantities and addresses in a text, by rules. Pure.
+"""Find names, places, organisations, titles, quantities and addresses in a text, by rules. Pure.
 
 Where the rules cannot tell what kind of name it is, the kind is `name`. A single capitalised word at the start of a
 sentence is not taken for a name.

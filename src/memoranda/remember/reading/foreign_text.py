@@ -65,7 +65,7 @@ _OWN_LEAD: Final = re.compile(
     rf"|(?:as for|regarding|concerning|re) [^:\n]{{1,40}}|{_TO_MEMORY}(?: (?:this|that|these|the following))?(?: (?:about|for) me)?)?[\s,!.]*",
     re.I,
 )
-"""What comes before a colon or a list and says that the writer speaks: "Update:", "Some facts about me:"."""
+"""Words before a colon or a list that announce the writer's own text: "Update:", "Some facts about me:"."""
 
 
 @text_cache(256)

@@ -1,4 +1,4 @@
-"""Finds older memories that a new one may change, so that the write can link or end what they say.
+"""Find older memories that a new one may change, so that the write can link or end what they say.
 
 Only rules end a claim (`storage.supersession`). The memories found here by words and by meaning give those rules the
 claims that a change names only by their value, and are linked to statements that describe a change in other words.
