@@ -364,7 +364,7 @@ def test_fact_says_what_was_said_later_about_it(manager: MemoryManager, clock: F
 
 
 class TestAgents:
-    def test_what_was_told_another_agent_counts_for_the_user(self, tmp_path: Path, clock: FakeClock) -> None:
+    def test_what_was_said_to_another_agent_counts_for_the_user(self, tmp_path: Path, clock: FakeClock) -> None:
         with MemoryManager(f"sqlite:///{tmp_path}/b.db", embedder=HashEmbedder(64), clock=clock) as manager:
             ids = []
             for agent, text in (

@@ -38,7 +38,7 @@ def _link(manager: MemoryManager, older: int, newer: int, strength: float) -> No
     manager._components.open().store.write(lambda tx: follow(tx, newer, [older], strength))
 
 
-def test_fact_stays_under_what_holds_beside_a_link_to_other_words(manager: MemoryManager, clock: FakeClock) -> None:
+def test_fact_stays_under_what_holds_next_to_a_link_to_other_words(manager: MemoryManager, clock: FakeClock) -> None:
     _say(manager, clock, "My car is a Volvo.", "Mia got a new job in Bergen.")
     _link(manager, 1, 2, 0.4)
     text = str(manager.context("What car do I have?", user="ana"))
@@ -85,7 +85,7 @@ def test_later_leaves_out_what_began_after_the_time_asked_for(manager: MemoryMan
     assert later(clock.now) == [["My favourite colour is green."]]
 
 
-def test_what_was_taken_back_is_not_said_later_of_what_holds(manager: MemoryManager, clock: FakeClock) -> None:
+def test_what_was_retracted_is_not_said_later_of_what_holds(manager: MemoryManager, clock: FakeClock) -> None:
     _say(manager, clock, "I work at Volvo.")
     clock.advance(days=1)
     for text in ("I left Volvo and joined Saab.", "Scratch that, I was joking."):

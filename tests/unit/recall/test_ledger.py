@@ -348,7 +348,7 @@ def test_background_thread_does_not_let_others_wait_for_an_idle_moment(
     assert not writer.is_alive()
 
 
-def test_waiting_recalls_are_written_beside_others_once_they_are_many(
+def test_waiting_recalls_are_written_next_to_others_once_they_are_many(
     memory: MemoryManager, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ledger_module, "_BATCH", 3)

@@ -90,7 +90,7 @@ def test_day_after_the_change_finds_only_what_was_true_then(manager: MemoryManag
     assert found(manager, "Where did I live on 6 January 2026?", as_of="2026-02-01T00:00Z") == [NEW]
 
 
-def test_what_was_taken_back_was_never_so(manager: MemoryManager) -> None:
+def test_what_was_retracted_was_never_so(manager: MemoryManager) -> None:
     said = ("I was born in 1986.", "Correction: 1985.")
     for minute, text in enumerate(said):
         at = datetime(2026, 2, 1, 12, minute, tzinfo=UTC)

@@ -178,7 +178,7 @@ class TestBoosts:
         assert speaker_gains(np.array([True, True])).tolist() == [0, 0]
         assert speaker_gains(np.array([False, False])).tolist() == [0, 0]
 
-    def test_talks_with_the_speaker_gain_more_the_fewer_they_are_and_own_words_most(self) -> None:
+    def test_conversations_with_the_speaker_gain_more_the_fewer_they_are_and_own_words_most(self) -> None:
         said = np.array([True, False, False, False])
         gains = speaker_gains(said, np.array([True, True, False, False]))
         assert gains[0] > gains[1] > 0

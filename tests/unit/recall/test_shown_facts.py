@@ -84,7 +84,7 @@ def test_statement_is_a_fact(manager: MemoryManager, text: str, fact: tuple[str,
         ("The party is on 12 May.", "Sorry, it's 21 May instead of the 12th.", "21 May"),
     ],
 )
-def test_value_that_is_taken_back_in_words_is_no_fact_any_more(
+def test_value_that_is_retracted_in_words_is_no_fact_any_more(
     manager: MemoryManager, older: str, newer: str, fact: str
 ) -> None:
     assert [value for _, value in facts(manager, older, newer)] == [fact]

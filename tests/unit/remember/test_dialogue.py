@@ -75,7 +75,7 @@ def test_play_of_another_session_leaves_a_change_as_it_is(manager: MemoryManager
 
 
 @pytest.mark.parametrize(
-    ("said", "frame"),
+    ("said", "framing"),
     [
         ("Thanks for telling me. Anything else?", None),
         ("I have told my sister.", None),
@@ -84,8 +84,8 @@ def test_play_of_another_session_leaves_a_change_as_it_is(manager: MemoryManager
         ("What did you write in the letter?", "quoted"),
     ],
 )
-def test_what_others_say_frames_the_next_words_only_where_it_asks(said: str, frame: str | None) -> None:
-    assert find_framing((), said) == frame
+def test_what_others_say_qualifies_the_next_words_only_where_it_asks(said: str, framing: str | None) -> None:
+    assert find_framing((), said) == framing
 
 
 @pytest.mark.parametrize("keep_all", [False, True])

@@ -94,7 +94,7 @@ def test_any_other_difference_makes_two_statements(known: str, new: str) -> None
 
 
 @pytest.mark.parametrize("text", ["I paid rent.", "Took my pill.", "We visited Mum.", "Ben called in sick."])
-def test_event_told_again_on_another_day_is_another_event(text: str) -> None:
+def test_event_said_again_on_another_day_is_another_event(text: str) -> None:
     later = fingerprint(text, WEDNESDAY + timedelta(days=30))
     assert not says_the_same(fingerprint(text, WEDNESDAY), later)
     assert same(text, text)
@@ -103,7 +103,7 @@ def test_event_told_again_on_another_day_is_another_event(text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["I live in Rome.", "I was born in Rome.", "I need two hundred euros.", "I had a car."]
 )
-def test_state_told_again_on_another_day_is_the_same_statement(text: str) -> None:
+def test_state_said_again_on_another_day_is_the_same_statement(text: str) -> None:
     assert says_the_same(fingerprint(text, WEDNESDAY), fingerprint(text, WEDNESDAY + timedelta(days=30)))
 
 

@@ -65,10 +65,10 @@ def test_statement_about_something_else_lets_a_change_hide_nothing(before: str) 
 @pytest.mark.parametrize(
     "before", ["I'm 41 now.", "Thanks!", "Good morning!", "I work at Bosch.", "Where is the station?"]
 )
-def test_own_report_or_small_talk_frames_nothing(before: str) -> None:
+def test_own_report_or_small_talk_qualifies_nothing(before: str) -> None:
     assert find_framing([before], "") is None
 
 
 @pytest.mark.parametrize("before", ["Chapter two is set in 1943.", "My Dutch homework is due tomorrow."])
-def test_measure_of_a_text_frames(before: str) -> None:
+def test_measure_of_a_text_qualifies(before: str) -> None:
     assert find_framing([before], "") == "uncertain"

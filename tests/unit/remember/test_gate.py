@@ -90,7 +90,7 @@ def test_picture_that_stands_for_a_word_is_content(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["I see 👍", "I know 😂", "Thank you ❤️", "Great 🎉"])
-def test_picture_beside_a_pleasantry_is_none(text: str) -> None:
+def test_picture_next_to_a_pleasantry_is_none(text: str) -> None:
     assert rule_for(text) in ("greeting", "fragment")
 
 

@@ -77,7 +77,7 @@ def test_what_was_is_over_and_fills_the_slot_of_what_is(text: str, attribute: st
     assert claim.valid_to == SAID
 
 
-def test_change_told_in_the_passive_is_not_over() -> None:
+def test_change_said_in_the_passive_is_not_over() -> None:
     (claim,) = claims("The meeting was moved to Thursday.")
     assert (claim.operation, claim.valid_to) == ("update", None)
 

@@ -150,7 +150,7 @@ def test_redacted_value_makes_no_claim(text: str) -> None:
     assert claims(text) == ()
 
 
-def test_claim_beside_a_redacted_value_is_found() -> None:
+def test_claim_next_to_a_redacted_value_is_found() -> None:
     assert [claim.value for claim in claims("I live in Berlin. My password is [redacted].")] == ["Berlin"]
 
 

@@ -120,7 +120,7 @@ def test_remarks_leave_a_change_the_fact(text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["No joke.", "I'm not kidding", "Don't forget it", "my English is bad", "translate 'good morning'"]
 )
-def test_words_beside_those_that_take_back_make_them_mean_something_else(text: str) -> None:
+def test_words_next_to_those_that_retract_make_them_mean_something_else(text: str) -> None:
     assert read_retraction(text, CHANGE) in (None, "remark")
 
 
@@ -223,7 +223,7 @@ def test_what_is_still_so_takes_back_only_the_change_of_that_thing(
         ("My name is now Gerda.", "It's for my avatar."),
     ],
 )
-def test_new_name_can_be_taken_back(manager: MemoryManager, newer: str, back: str) -> None:
+def test_new_name_can_be_retracted(manager: MemoryManager, newer: str, back: str) -> None:
     for minute, text in enumerate(("My name is Ana Lind.", newer, back)):
         message = Message("user", text, timestamp=SAID + timedelta(minutes=minute))
         manager.remember(message, user="ana", session="talk")
@@ -240,7 +240,7 @@ def test_new_name_can_be_taken_back(manager: MemoryManager, newer: str, back: st
         ("I moved to Porto. We came back from Rome yesterday.", "Porto"),
     ],
 )
-def test_change_that_is_over_when_it_is_told_is_no_fact(manager: MemoryManager, newer: str, city: str) -> None:
+def test_change_that_is_over_when_it_is_said_is_no_fact(manager: MemoryManager, newer: str, city: str) -> None:
     say(manager, "I live in Ghent.", 0)
     say(manager, newer, 9)
     assert [fact.value for fact in manager.facts(user="ana") if fact.attribute == "city"] == [city]

@@ -56,7 +56,7 @@ def test_change_with_only_its_time_reason_or_company_is_plain_report(text: str) 
         "I moved to Ghent's old town.",
     ],
 )
-def test_change_with_other_words_beside_it_does_not_stand_alone(text: str) -> None:
+def test_change_with_other_words_next_to_it_does_not_stand_alone(text: str) -> None:
     assert not alone(text)
 
 
@@ -92,13 +92,13 @@ def test_detail_of_a_value_does_not_belong_to_it() -> None:
     assert not is_plain_report(text, (0, len(text)), "VS Code for one file", ())
 
 
-def test_what_is_read_by_itself_may_stand_beside_a_change() -> None:
+def test_what_is_read_by_itself_may_stand_next_to_a_change() -> None:
     text = "I left Siemens and joined Bosch."
     assert is_plain_report(text, (0, 14), "Siemens", [(19, 31)])
     assert not is_plain_report(text, (0, 14), "Siemens", [])
 
 
-def test_long_text_beside_a_change_is_read_in_a_moment() -> None:
+def test_long_text_next_to_a_change_is_read_in_a_moment() -> None:
     began = time.perf_counter()
     assert not alone("and, so, well, " * 5_000 + "in a dream " + CHANGE)
     assert time.perf_counter() - began < 5
@@ -127,12 +127,12 @@ def test_texts_that_share_only_a_person_or_a_name_share_nothing(older: str, newe
         ("Ben works at Acme.", "Ben handed in his notice."),
     ],
 )
-def test_texts_that_share_a_topic_or_a_thing_beside_the_person_are_alike(older: str, newer: str) -> None:
+def test_texts_that_share_a_topic_or_a_thing_next_to_the_person_are_alike(older: str, newer: str) -> None:
     assert likeness(older, newer, 0.3) >= 0.38
 
 
 @pytest.mark.parametrize("words", ["this is ", "I'll send ", "that's ", "((((,,,,", "here is a ", "please, "])
-def test_long_sentence_beside_a_change_is_read_in_a_moment(words: str) -> None:
+def test_long_sentence_next_to_a_change_is_read_in_a_moment(words: str) -> None:
     began = time.perf_counter()
     alone(words * 400 + "\n" + CHANGE)
     assert time.perf_counter() - began < 0.5

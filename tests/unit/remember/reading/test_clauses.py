@@ -102,7 +102,7 @@ def test_clause_without_a_subject_takes_the_one_before() -> None:
         ("The meeting was moved to Friday.", "present"),
     ],
 )
-def test_past_is_told_from_what_still_holds(text: str, tense: str) -> None:
+def test_past_is_distinguished_from_what_still_holds(text: str, tense: str) -> None:
     assert [clause.tense for clause in find_clauses(text)] == [tense]
 
 

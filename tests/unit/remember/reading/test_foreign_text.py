@@ -61,7 +61,7 @@ def test_words_that_the_writer_announces_are_own(text: str) -> None:
     assert "Rome" in blank_foreign(text)
 
 
-def test_event_before_a_colon_may_be_told_by_the_writer() -> None:
+def test_event_before_a_colon_may_be_said_by_the_writer() -> None:
     text = "HR just announced it: we work in Rome."
     assert "Rome" not in blank_foreign(text)
     assert blank_foreign(text, keep_reported=True) == text

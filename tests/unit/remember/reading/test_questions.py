@@ -22,7 +22,7 @@ from memoranda.remember.reading.questions import NOT_NAMED, asks_about_somebody
         "Did anything change since last week?",
     ],
 )
-def test_question_about_how_things_are_frames_nothing(asked: str) -> None:
+def test_question_about_how_things_are_qualifies_nothing(asked: str) -> None:
     assert find_framing((), asked) is None
 
 
@@ -47,7 +47,7 @@ def test_question_about_how_things_are_frames_nothing(asked: str) -> None:
         "Okay, go!",
     ],
 )
-def test_what_asks_for_anything_else_may_frame_the_answer(asked: str) -> None:
+def test_what_asks_for_anything_else_may_qualify_the_answer(asked: str) -> None:
     assert find_framing((), asked) in ("uncertain", "quoted")
 
 

@@ -46,7 +46,7 @@ def test_event_is_recognised(text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["I live in Rome.", "My boss is Eva.", 'He says "I sold the boat"?', "If I sold the boat, I'd move."]
 )
-def test_statement_question_or_condition_tells_no_event(text: str) -> None:
+def test_statement_question_or_condition_describes_no_event(text: str) -> None:
     assert not describes_event(text)
 
 
@@ -198,7 +198,7 @@ def test_mark_goes_with_the_memory_that_set_it(manager: MemoryManager) -> None:
 @pytest.mark.parametrize(
     "words", ["Scratch that.", "That was a joke, I did not move.", "Never mind, I'm staying in Berlin."]
 )
-def test_claim_that_is_taken_back_is_no_fact(manager: MemoryManager, words: str) -> None:
+def test_claim_that_is_retracted_is_no_fact(manager: MemoryManager, words: str) -> None:
     berlin = say(manager, "I live in Berlin.", 0)
     ghent = say(manager, "I moved to Ghent.", 9)
     assert ended_by(manager, berlin) == ghent
@@ -213,7 +213,7 @@ def test_claim_that_is_taken_back_is_no_fact(manager: MemoryManager, words: str)
     assert values["Ghent"] is not None
 
 
-def test_what_was_taken_back_counts_again_without_the_words_that_did(manager: MemoryManager) -> None:
+def test_what_was_retracted_counts_again_without_the_words_that_did(manager: MemoryManager) -> None:
     say(manager, "I live in Berlin.", 0)
     say(manager, "I moved to Ghent.", 9)
     back = say(manager, "Scratch that.", 9.1)
@@ -221,7 +221,7 @@ def test_what_was_taken_back_counts_again_without_the_words_that_did(manager: Me
     assert [fact.value for fact in manager.facts(user="ana")] == ["Ghent"]
 
 
-def test_old_claim_is_not_taken_back(manager: MemoryManager) -> None:
+def test_old_claim_is_not_retracted(manager: MemoryManager) -> None:
     say(manager, "I live in Berlin.", 0)
     say(manager, "Scratch that.", 30)
     assert [fact.value for fact in manager.facts(user="ana")] == ["Berlin"]

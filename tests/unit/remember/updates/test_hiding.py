@@ -171,7 +171,7 @@ def test_value_of_the_same_kind_hides(manager: MemoryManager, older: str, newer:
         ("My landlord is Tom, who hates dogs.", "My landlord is Kim now."),
     ],
 )
-def test_change_of_a_value_leaves_what_else_was_said_beside_it(manager: MemoryManager, older: str, newer: str) -> None:
+def test_change_of_a_value_leaves_the_other_statements(manager: MemoryManager, older: str, newer: str) -> None:
     assert not hides(manager, older, newer)
 
 
@@ -261,7 +261,7 @@ def test_change_of_a_known_person_hides(manager: MemoryManager, older: str, newe
 @pytest.mark.parametrize(
     ("older", "newer"), [("I live in Ghent.", "I moved to Porto."), ("I own a kayak.", "I sold the kayak.")]
 )
-def test_change_that_is_taken_back_hides_nothing(manager: MemoryManager, older: str, newer: str, back: str) -> None:
+def test_change_that_is_retracted_hides_nothing(manager: MemoryManager, older: str, newer: str, back: str) -> None:
     first = say(manager, older, 0)
     changed = say(manager, newer, 9)
     assert ended_by(manager, first) == changed
@@ -280,7 +280,7 @@ def test_change_that_is_taken_back_hides_nothing(manager: MemoryManager, older: 
         ("I live in Ghent.", "I moved to Porto.", "Actually, I still work at Bosch.", False),
     ],
 )
-def test_words_that_name_what_stays_take_back_only_its_change(
+def test_words_that_name_what_stays_retract_only_its_change(
     manager: MemoryManager, older: str, newer: str, back: str, retracted: bool
 ) -> None:
     first = say(manager, older, 0)
@@ -338,7 +338,7 @@ def test_other_answers_take_no_change_back(manager: MemoryManager, text: str) ->
     assert ended_by(manager, first) == changed
 
 
-def test_words_that_fit_a_change_take_back_no_statement(manager: MemoryManager) -> None:
+def test_words_that_fit_a_change_retract_no_statement(manager: MemoryManager) -> None:
     say(manager, "I like jazz.", 0)
     say(manager, "Wait, actually I haven't.", 0.01)
     assert [(fact.value, fact.holds) for fact in manager.facts(user="ana")] == [("jazz", True)]
@@ -414,7 +414,7 @@ def test_small_talk_and_other_claims_leave_a_change_as_it_is(manager: MemoryMana
         "You be the landlord. {}",
     ],
 )
-def test_change_beside_words_that_are_not_understood_is_only_linked(manager: MemoryManager, around: str) -> None:
+def test_change_next_to_words_that_are_not_understood_is_only_linked(manager: MemoryManager, around: str) -> None:
     first = say(manager, "I live in Ghent.", 0)
     second = say(manager, around.format("I moved to Porto."), 9)
     assert ended_by(manager, first) is None
@@ -511,7 +511,7 @@ def test_change_after_a_statement_about_something_else_is_linked_and_a_fact(
         ("A: Who is speaking?",),
     ],
 )
-def test_frame_stays_open_until_its_speaker_leaves_it(manager: MemoryManager, talk: tuple[str, ...]) -> None:
+def test_framing_stays_open_until_its_speaker_leaves_it(manager: MemoryManager, talk: tuple[str, ...]) -> None:
     first = say(manager, "I live in Ghent.", 0)
     for minute, text in enumerate(talk):
         tell(manager, 1 + minute / 60, text.removeprefix("A: "), "assistant" if text.startswith("A: ") else "user")
@@ -533,7 +533,7 @@ def test_frame_stays_open_until_its_speaker_leaves_it(manager: MemoryManager, ta
         ("Pretend I'm a sailor.", "A: Ahoy!", "Ok, end of the game."),
     ],
 )
-def test_change_outside_of_a_frame_hides(manager: MemoryManager, talk: tuple[str, ...]) -> None:
+def test_change_outside_of_a_framing_hides(manager: MemoryManager, talk: tuple[str, ...]) -> None:
     first = say(manager, "I live in Ghent.", 0)
     for minute, text in enumerate(talk):
         tell(manager, 1 + minute / 60, text.removeprefix("A: "), "assistant" if text.startswith("A: ") else "user")
@@ -552,7 +552,7 @@ def test_what_is_presented_as_a_text_is_no_fact(manager: MemoryManager) -> None:
     ["jk", "...in The Sims", "^ from Kim's blog", "Please translate it.", "sorry that was my aunt", "Not really.",
      "It fell through.", "Is this correct?", "Only in my head."],
 )  # fmt: skip
-def test_change_that_the_next_message_points_back_at_is_linked(manager: MemoryManager, after: str) -> None:
+def test_change_that_the_next_message_may_retract_is_linked(manager: MemoryManager, after: str) -> None:
     first = say(manager, "I live in Ghent.", 0)
     changed = say(manager, "I moved to Porto.", 1)
     tell(manager, 24.1, after)
@@ -561,7 +561,7 @@ def test_change_that_the_next_message_points_back_at_is_linked(manager: MemoryMa
     assert [later.id for later in manager.history(first, user="ana").later] == [changed]
 
 
-def test_change_hides_again_when_what_points_back_at_it_is_deleted(manager: MemoryManager) -> None:
+def test_change_hides_again_when_its_retraction_is_deleted(manager: MemoryManager) -> None:
     first = say(manager, "I live in Ghent.", 0)
     changed = say(manager, "I moved to Porto.", 1)
     back = manager.remember(Message("user", "jk", timestamp=SAID + timedelta(hours=25), name="Ana"), user="ana")[0]
@@ -622,9 +622,7 @@ def test_change_that_is_sure_and_lasts_hides(manager: MemoryManager, older: str,
         ("So you live in Kiel.", "I made that up.", False),
     ],
 )
-def test_words_that_deny_an_answer_take_back_nothing(
-    manager: MemoryManager, answer: str, back: str, holds: bool
-) -> None:
+def test_words_that_deny_an_answer_retract_nothing(manager: MemoryManager, answer: str, back: str, holds: bool) -> None:
     say(manager, "I live in Ghent.", 0)
     tell(manager, 1, answer, "assistant")
     tell(manager, 2, back)

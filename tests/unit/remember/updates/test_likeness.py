@@ -153,5 +153,5 @@ def test_what_somebody_got_is_an_event_without_a_change() -> None:
         ("I live in Hamburg.", "We live in Ghent now.", False),
     ],
 )
-def test_things_are_told_apart_by_what_says_which_one_is_meant(one: str, other: str, different: bool) -> None:
+def test_things_are_distinguished_by_their_words(one: str, other: str, different: bool) -> None:
     assert are_different_things(one, other) is different

@@ -42,7 +42,7 @@ def say(manager: MemoryManager, *texts: str) -> None:
         "Sorry, my sister did, not me.",
     ],
 )
-def test_what_is_taken_back_is_no_fact_and_is_marked(manager: MemoryManager, words: str) -> None:
+def test_what_is_retracted_is_no_fact_and_is_marked(manager: MemoryManager, words: str) -> None:
     with manager:
         say(manager, "I live in Bonn.", "I moved to Rome.", words)
         assert [fact.value for fact in manager.facts(user="ana")] == ["Bonn"]
@@ -72,13 +72,13 @@ def test_joke_in_the_same_message_is_no_fact(manager: MemoryManager, text: str) 
         assert [fact.value for fact in manager.facts(user="ana")] == ["Bonn"]
 
 
-def test_question_is_taken_back_without_the_fact_beside_it(manager: MemoryManager) -> None:
+def test_question_is_retracted_without_the_fact_next_to_it(manager: MemoryManager) -> None:
     with manager:
         say(manager, "I live in Bonn. Can you find me a gym?", "Never mind that, I found one.")
         assert [fact.value for fact in manager.facts(user="ana")] == ["Bonn"]
 
 
-def test_words_without_a_claim_are_marked_when_taken_back(manager: MemoryManager) -> None:
+def test_words_without_a_claim_are_marked_when_retracted(manager: MemoryManager) -> None:
     with manager:
         say(manager, "My knee hurts a lot on stairs.", "Scratch that, wrong window")
         [knee] = [hit for hit in manager.recall("knee", user="ana") if "knee" in hit.content]
@@ -99,7 +99,7 @@ def test_still_doing_it_takes_back_its_end(manager: MemoryManager) -> None:
         assert "I work at Philips." in [hit.content for hit in manager.recall("Where do I work?", user="ana")]
 
 
-def test_words_after_a_joke_may_take_back_as_well(manager: MemoryManager) -> None:
+def test_words_after_a_joke_may_retract_as_well(manager: MemoryManager) -> None:
     say(manager, "My name is Nora Smith.", "My name is now Nora Jones.", "Just kidding, scratch that.")
     assert [fact.value for fact in manager.facts(user="ana") if fact.attribute == "name"] == ["Nora Smith"]
 
@@ -137,7 +137,7 @@ def test_words_reach_no_change_before_something_else_that_was_said(manager: Memo
         assert [fact.value for fact in manager.facts(user="ana")] == ["Rome"]
 
 
-def test_words_that_name_what_they_take_back_reach_it(manager: MemoryManager) -> None:
+def test_words_that_name_what_they_retract_reach_it(manager: MemoryManager) -> None:
     with manager:
         say(manager, "I live in Bonn.", "I moved to Rome.", "My rent is 920.", "scrap the Rome thing")
         assert {fact.attribute: fact.value for fact in manager.facts(user="ana")}["city"] == "Bonn"
