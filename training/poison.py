@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from memoranda.remember.screening import poison
 from memoranda.remember.screening.features import read_features
 from memoranda.remember.screening.poison import WINDOW, find_poison, make_model
-from memoranda.remember.screening.rules import Channel
+from memoranda.remember.sources import Channel
 
 _ROOT: Final = Path(__file__).parents[1]
 _MODEL: Final = _ROOT / "src/memoranda/remember/screening/poison_model.json"

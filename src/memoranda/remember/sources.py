@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
-from memoranda.remember.screening.rules import Channel
-
+Channel: TypeAlias = Literal["user", "agent", "outside"]
+"""Who wrote a text: the user, an agent, or something outside: a tool, a document, a web page."""
 _USER_SOURCES: Final = frozenset(("user", "user_input", "conversation", "chat", "chat import"))
 _AGENT_SOURCES: Final = frozenset(("agent", "assistant", "note", "notes"))
 """Sources of an agent's own notes, as `save_to_memory` writes them."""

@@ -24,7 +24,8 @@ from memoranda.remember.screening.features import (
     may_hold_address,
     read_features,
 )
-from memoranda.remember.screening.rules import Channel, weigh_rules
+from memoranda.remember.screening.rules import weigh_rules
+from memoranda.remember.sources import Channel
 from memoranda.security.fence import find_hidden, fold_lookalikes
 from memoranda.text.cache import text_cache
 from memoranda.text.word_filter import WordFlags

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Final, Literal, TypeAlias
+from typing import Final
 
 from memoranda.remember.screening.signs import AI_WORD, LANGUAGES, Sign, find_override, override_needs
 from memoranda.remember.screening.wordings import (
@@ -25,11 +25,9 @@ from memoranda.remember.screening.wordings import (
     TOOL_CALL,
     TURN,
 )
+from memoranda.remember.sources import Channel
 from memoranda.security.fence import TEMPLATE_TOKEN
 from memoranda.text.word_filter import WordFilter
-
-Channel: TypeAlias = Literal["user", "agent", "outside"]
-"""Who wrote a text: the user, an agent, or something outside: a tool, a document, a web page."""
 
 _WINDOW: Final = 400
 """Characters within which signs count together."""

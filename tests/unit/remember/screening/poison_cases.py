@@ -13,7 +13,7 @@ from typing import Final
 
 import memoranda.demo
 from memoranda.remember.screening.poison import find_poison
-from memoranda.remember.screening.rules import Channel
+from memoranda.remember.sources import Channel
 
 _DATA: Final = Path(__file__).parents[3] / "data" / "poison"
 _CHANNELS: Final[dict[str, Channel]] = {"u": "user", "a": "agent", "o": "outside"}

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from memoranda.remember.screening.poison import find_poison
-from memoranda.remember.screening.rules import Channel
+from memoranda.remember.sources import Channel
 from tests.unit.remember.screening.poison_cases import demo_turns, read_cases
 
 
