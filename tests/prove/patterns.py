@@ -25,17 +25,23 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Final
 
 _LENGTHS: Final = (12, 16, 20, 24, 64, 256, 1024, 4096)
 _FLOOR: Final = 0.002
 """Seconds of processor time below which nothing is compared. n² steps for 4,096 characters take many times that."""
+_HINT: Final = _FLOOR / 20
+"""Seconds for 1,024 characters below which 4,096 are not tried: n² steps take 16 times as many there."""
+_ENOUGH: Final = 0.05
+"""Seconds after which a measurement is not repeated."""
 _GROWTH: Final = 8.0
 """How much longer a text of four times the length may take: 4 is linear, 16 is quadratic."""
 _NESTED_SAMPLES: Final = 60
-_CONFIRMATIONS: Final = 3
-"""A busy machine makes any pattern look slow once."""
+_CONFIRMATIONS: Final = 2
+"""How many chances a suspicion has to be confirmed. A busy machine makes any pattern look slow once: even its processor
+time grows, by what other machines and processes take of the core."""
 _GENERIC: Final = (
     " ", "\n", "\t", "\u3000", "\r\n", "0", "a", "A", "a ", "A ", "1 ", "1,", "1.", "a.", "a'", ".", ",", "-", "'", '"', "“", "’", "(", "[",
     "<", "{", "#", "=", ":", "|", "\\", "/", "@", "_", "*", "年", "あ", " \n", ", ", '\\"',
@@ -63,7 +69,7 @@ _SPLITS_PATTERNS: Final = r"\|(?![^(]*\))"
 """Reads the patterns of the package."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Compiled:
     """A pattern, and where it was compiled."""
 
@@ -72,8 +78,13 @@ class Compiled:
     module: str
     line: int
 
-    def compile(self) -> re.Pattern[Any]:
-        return re.compile(self.pattern, self.flags & ~re.UNICODE if isinstance(self.pattern, bytes) else self.flags)
+    @property
+    def given_flags(self) -> int:
+        return self.flags & ~re.UNICODE if isinstance(self.pattern, bytes) else self.flags
+
+    @cached_property
+    def regex(self) -> re.Pattern[Any]:
+        return re.compile(self.pattern, self.given_flags)
 
 
 class Recorder:
@@ -263,14 +274,7 @@ def attacks(compiled: Compiled) -> list[tuple[str, str, str]]:
     """Return what each string begins with, repeats, and ends with."""
     sampler, found = Sampler(repr(compiled.pattern)), dict[tuple[str, str, str], None]()
     source = compiled.pattern if isinstance(compiled.pattern, str) else compiled.pattern.decode("latin-1")
-    repeats = list(
-        _repeats(
-            parser.parse(
-                source, compiled.flags & ~re.UNICODE if isinstance(compiled.pattern, bytes) else compiled.flags
-            ),
-            [],
-        )
-    )
+    repeats = list(_repeats(parser.parse(source, compiled.given_flags), []))
     for before, body in repeats:
         # Where repetitions lie in one another, one of many choices can be the one that is read in two ways.
         for _ in range(_NESTED_SAMPLES if any(_repeats(body, [])) else 2):
@@ -285,41 +289,59 @@ def attacks(compiled: Compiled) -> list[tuple[str, str, str]]:
 
 
 def _seconds(run: Any, text: str | bytes, times: int = 1) -> float:
-    best = float("inf")
+    """Return the least processor time of some runs; of fewer when one takes so long that nothing disturbs it much."""
+    best, until = float("inf"), time.thread_time() + _ENOUGH
     for _ in range(times):
         started = time.thread_time()
         run(text)
-        best = min(best, time.thread_time() - started)
+        ended = time.thread_time()
+        best = min(best, ended - started)
+        if ended > until:
+            break
     return best
 
 
 def is_slow(compiled: Compiled, attack: tuple[str, str, str], method: str) -> bool:
     """Return whether the time grows faster than the text, by `match`, `fullmatch` or any other method."""
-    regex = re.compile(
-        compiled.pattern, compiled.flags & ~re.UNICODE if isinstance(compiled.pattern, bytes) else compiled.flags
-    )
-    run = getattr(regex, method) if "match" in method else lambda text: sum(1 for _ in regex.finditer(text))
+    if not _looks_slow(compiled, attack, method):
+        return False
+    return any(_looks_slow(compiled, attack, method) for _ in range(_CONFIRMATIONS))
+
+
+def _looks_slow(compiled: Compiled, attack: tuple[str, str, str], method: str) -> bool:
+    run, nothing = getattr(compiled.regex, method), "" if isinstance(compiled.pattern, str) else b""
+    if "match" not in method:
+        run = partial(compiled.regex.sub, nothing)
+    reads_pieces = compiled.module in _READ_PIECES
+    lengths = (*_LENGTHS[:-1], _LENGTHS[-1] // 2) if reads_pieces else _LENGTHS
+    most = 3 * _GROWTH if reads_pieces else _GROWTH
     prefix, pump, end = attack
 
     def text(length: int) -> str | bytes:
         whole = prefix + pump * max(1, length // len(pump)) + end
         return whole if isinstance(compiled.pattern, str) else whole.encode()
 
-    def growth(length: int) -> float:
-        long, short = _seconds(run, text(4 * length)), _seconds(run, text(length), 3)
-        if long / max(short, 1e-6) > _GROWTH:  # only what looks slow is worth a second look
-            long, short = min(long, _seconds(run, text(4 * length), 2)), min(short, _seconds(run, text(length), 2))
+    def growth(length: int, long: float) -> float:
+        """Return how much longer four times the length takes, which took `long` once."""
+        short = _seconds(run, text(length), 2)
+        if long / max(short, 1e-6) > 0.7 * most:  # only what may be slow is worth a second look
+            long, short = min(long, _seconds(run, text(4 * length), 3)), min(short, _seconds(run, text(length), 5))
         return 0.0 if long < _FLOOR else long / max(short, 1e-6)
 
-    for length in _LENGTHS:
-        if _seconds(run, text(length)) > _FLOOR:
+    for length in lengths:
+        taken = _seconds(run, text(length))
+        if taken > _FLOOR:
             if length < 256:
-                return True  # milliseconds for a few characters
+                if _seconds(run, text(length), 3) > _FLOOR:
+                    return True  # milliseconds for a few characters
+                continue
             # A repetition of at most some hundred characters is linear from there on.
-            grown = growth(length // 4)
-            if compiled.module in _READ_PIECES:
-                return grown > 3 * _GROWTH
-            return grown > 4 * _GROWTH or (grown > _GROWTH and growth(2048) > _GROWTH)
+            grown = growth(length // 4, taken)
+            if reads_pieces:
+                return grown > most
+            return grown > 4 * most or (grown > most and growth(2048, _seconds(run, text(4 * 2048))) > most)
+        if length == 1024 and taken < _HINT:
+            return False
     return False
 
 
@@ -346,7 +368,7 @@ def check(recorder: Recorder, modules: str = "") -> tuple[list[str], list[str]]:
         used = methods.get(f"{compiled.module}.{name}" if name.startswith("_") else name, set())
         runs = _methods(compiled, used)
         for attack in attacks(compiled):
-            if any(all(is_slow(compiled, attack, method) for _ in range(_CONFIRMATIONS)) for method in runs):
+            if any(is_slow(compiled, attack, method) for method in runs):
                 slow.append(f"{compiled.module}:{compiled.line} {name} {attack!r}: {str(compiled.pattern)[:120]}")
                 break
     missed = [
