@@ -74,12 +74,12 @@ class PostgresServer:
         self.execute("CREATE EXTENSION vector", "empty")
         migrate(self.url("empty", OWNER), service_role=SERVICE)
 
-    def new_database(self) -> str:
-        """Return the URL, for the service, of a new database that has the tables and no rows."""
-        return self.create_database(f"test_{os.getpid()}_{next(_numbers)}")
+    def new_database(self, template: str = "empty") -> str:
+        """Return the URL, for the service, of a new database: a copy of another, or one with tables and no rows."""
+        return self.create_database(f"test_{os.getpid()}_{next(_numbers)}", template)
 
-    def create_database(self, name: str) -> str:
-        self.execute(f"CREATE DATABASE {name} TEMPLATE empty OWNER {OWNER}")
+    def create_database(self, name: str, template: str = "empty") -> str:
+        self.execute(f"CREATE DATABASE {name} TEMPLATE {template} OWNER {OWNER}")
         return self.url(name)
 
     def clear(self, url: str) -> None:

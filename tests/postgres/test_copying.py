@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
@@ -79,15 +80,33 @@ def interrupt(done: int, total: int) -> None:
         raise KeyboardInterrupt
 
 
-@pytest.fixture(params=["to PostgreSQL", "to SQLite"])
-def urls(request: pytest.FixtureRequest, tmp_path: Path, server: PostgresServer, url: str) -> tuple[str, str]:
-    """The URLs of a source with memories and of an empty target, as those who may copy to it."""
-    owner_url = url.replace(f"{SERVICE}@", f"{OWNER}@")
-    found = (f"sqlite:///{tmp_path}/a.db", owner_url)
-    source, target = found if request.param == "to PostgreSQL" else (owner_url, f"sqlite:///{tmp_path}/b.db")
-    with open_manager(source) as manager:
+@pytest.fixture(scope="module")
+def filled_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file with memories, which tests copy."""
+    path = tmp_path_factory.mktemp("filled") / "filled.db"
+    with open_manager(f"sqlite:///{path}") as manager:
         fill(manager)
-    return source, target
+    return path
+
+
+@pytest.fixture(scope="module")
+def filled_database(server: PostgresServer) -> str:
+    """The name of a database with memories, which tests copy."""
+    url = server.new_database()
+    with open_manager(url.replace(f"{SERVICE}@", f"{OWNER}@")) as manager:
+        fill(manager)
+    return url.rpartition("/")[2]
+
+
+@pytest.fixture(params=["to PostgreSQL", "to SQLite"])
+def urls(request: pytest.FixtureRequest, tmp_path: Path, server: PostgresServer) -> tuple[str, str]:
+    """The URLs of a source with memories and of an empty target, as those who may copy to it."""
+    if request.param == "to PostgreSQL":
+        shutil.copy(request.getfixturevalue("filled_file"), tmp_path / "a.db")
+        url: str = request.getfixturevalue("url")
+        return f"sqlite:///{tmp_path}/a.db", url.replace(f"{SERVICE}@", f"{OWNER}@")
+    source = server.new_database(template=request.getfixturevalue("filled_database"))
+    return source.replace(f"{SERVICE}@", f"{OWNER}@"), f"sqlite:///{tmp_path}/b.db"
 
 
 def test_copy_to_postgres_and_back_gives_the_same_answers(tmp_path: Path, url: str) -> None:
