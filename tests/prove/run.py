@@ -94,7 +94,7 @@ def run_apart(name: str, *arguments: str, source: Path | None = None) -> Result:
 
 def run_short(name: str, seed: int = 1) -> Result:
     """Run the version of a regime that the ordinary tests run."""
-    return run_apart(name, "--runs", str(REGIMES[name].short), "--seed", str(seed), "--seconds", "150")
+    return run_apart(name, "--runs", str(REGIMES[name].short), "--seed", str(seed), "--seconds", "800")
 
 
 def save(result: Result, file: Path = RESULTS) -> None:

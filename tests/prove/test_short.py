@@ -11,7 +11,7 @@ from tests.prove.regime import Plan, result
 from tests.prove.run import REGIMES, run_short, save, table
 
 
-@pytest.mark.timeout(200)
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", list(REGIMES))
 def test_short_version_finds_no_violation(name: str) -> None:
     found = run_short(name)
