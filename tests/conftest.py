@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -15,6 +17,12 @@ EXPECTED_SKIPS = (
 )
 
 _unexpected: list[str] = []
+
+
+def pytest_collection_finish() -> None:
+    """Let no garbage collection look through what stays to the end: the modules and ten thousand tests."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
