@@ -35,6 +35,7 @@ from memoranda.dates.vocabulary import (
     MONTH2,
     ORDINALS,
     SEASON,
+    TIME_WORDS_BEFORE,
     WEEKDAY,
     WHICH,
     YEAR,
@@ -250,8 +251,7 @@ _WEEKDAY_BEFORE = rf"(?:{WEEKDAY},?\s+(?:the\s+)?)?"
 _HOLIDAY_NAMES = "|".join(sorted(HOLIDAYS, key=len, reverse=True)).replace("'", "['’]").replace("st ", r"st\.?\s+")
 # A month or year alone counts only after a word that precedes a time: "may" and "march" are verbs, 2019 a number.
 _TIME_WORD_BEFORE = (
-    r"\b(?:in|during|since|until|till|by|before|after|as\s+of|from|starting|beginning|effective|early|mid|late|mid-|throughout"
-    r"|(?:end|start|beginning|middle|half|part|rest|class)\s+of)\s*\b"
+    rf"\b(?:{'|'.join(TIME_WORDS_BEFORE)}|as\s+of|mid-|(?:end|start|beginning|middle|half|part|rest|class)\s+of)\s*\b"
 )
 RULES: Final[tuple[DateRule, ...]] = (
     rule(

@@ -108,10 +108,12 @@ _RECURRING_WORDS: Final = frozenset(
 )
 _FUTURE_WORDS: Final = frozenset(("now", "today", "time"))
 _EDGE_WORDS: Final = frozenset(("start", "beginning", "middle", "end"))
-_LEADING_WORDS: Final = frozenset((
-    "in", "over", "during", "since", "until", "till", "by", "before", "after", "early", "mid", "late", "throughout",
-    "of", "from", "between",
-))  # fmt: skip
+TIME_WORDS_BEFORE: Final = (
+    "in", "during", "since", "until", "till", "by", "before", "after", "from", "starting", "beginning", "effective",
+    "early", "mid", "late", "throughout",
+)  # fmt: skip
+"""Words after which a month or a year alone is a date."""
+_LEADING_WORDS: Final = frozenset((*TIME_WORDS_BEFORE, "over", "of", "between"))
 _LEADING_WORDS_OF_YEAR: Final = _LEADING_WORDS | {"year"}
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from memoranda.dates import absolute, relative
 from memoranda.dates.find import Mention, find_mentions
 from memoranda.dates.rules import Precision
-from memoranda.dates.vocabulary import find_word_kinds
+from memoranda.dates.vocabulary import TIME_WORDS_BEFORE, find_word_kinds
 from memoranda.text.terms import lower_case
 
 LABELS = Path(__file__).parents[2] / "data" / "dates.tsv"
@@ -127,6 +127,12 @@ def test_rules_that_match_a_labelled_text_are_selected(row: list[str]) -> None:
 @given(st.lists(st.sampled_from(MORE_WORDS), max_size=12))
 def test_rules_that_match_any_text_are_selected(words: list[str]) -> None:
     assert_matching_rules_are_selected(" ".join(words))
+
+
+@pytest.mark.parametrize("before", TIME_WORDS_BEFORE)
+@pytest.mark.parametrize("time", ["May", "2019", "the year 2019"])
+def test_rules_for_a_month_or_year_alone_are_selected_after_each_word_before_times(before: str, time: str) -> None:
+    assert_matching_rules_are_selected(f"{before} {time}")
 
 
 @pytest.mark.parametrize(
