@@ -31,14 +31,9 @@ if TYPE_CHECKING:
     from memoranda.maintenance.policies import UpkeepSettings
     from memoranda.manager.manager import MemoryManager, create_memory_manager, create_session
     from memoranda.messages.content import AgentCallMsg, MessageContent, ToolCallMsg
+    from memoranda.messages.formatting import format_for_anthropic, format_for_openai, system_text
     from memoranda.messages.message import Message, VendorMessage
-    from memoranda.messages.vendors import (
-        format_for_anthropic,
-        format_for_openai,
-        from_anthropic,
-        from_openai,
-        system_text,
-    )
+    from memoranda.messages.parsing import from_anthropic, from_openai
     from memoranda.persistent.agents import BaseAgent, ConversationContext, MemoryMixin
     from memoranda.persistent.backends import EmbeddingBackend, VectorStoreConfig
     from memoranda.persistent.base import (
@@ -295,7 +290,8 @@ _HOMES = {
     "memoranda.manager.manager": "create_memory_manager create_session MemoryManager",
     "memoranda.messages.content": "AgentCallMsg MessageContent ToolCallMsg",
     "memoranda.messages.message": "Message VendorMessage",
-    "memoranda.messages.vendors": "format_for_anthropic format_for_openai from_anthropic from_openai system_text",
+    "memoranda.messages.formatting": "format_for_anthropic format_for_openai system_text",
+    "memoranda.messages.parsing": "from_anthropic from_openai",
     "memoranda.persistent.agents": "BaseAgent ConversationContext MemoryMixin",
     "memoranda.persistent.backends": "EmbeddingBackend VectorStoreConfig",
     "memoranda.persistent.base": "MemoryBase PersistentMemoryBase QueryInput RecallFromMemoryResult SaveToMemoryResult",

@@ -32,8 +32,8 @@ class Entry:
 
 _TABLE: Final[dict[str, dict[str, Entry]]] = {
     "embedder": {
-        "all-MiniLM-L6-v2": Entry("memoranda.embedding.local:open_model"),
-        "e5-dialogue": Entry("memoranda.embedding.local:open_model"),
+        "all-MiniLM-L6-v2": Entry("memoranda.embedding.model:open_model"),
+        "e5-dialogue": Entry("memoranda.embedding.model:open_model"),
         "fast": Entry("memoranda.embedding.local:StaticEmbedder"),
         "openai": Entry("memoranda.embedding.remote:OpenAIEmbedder", extra="openai"),
         "sentence-transformers": Entry(

@@ -29,8 +29,9 @@ from mcp_types import (
 from pydantic import BaseModel, Field
 
 from memoranda.aio import MemoryManager
+from memoranda.mcp.base import Owner
 from memoranda.mcp.http import build_http
-from memoranda.mcp.run import Owner, create_server
+from memoranda.mcp.run import create_server
 from memoranda.server.config import ServerConfig
 from memoranda.server.run import listen
 from memoranda.settings import MemoryConfig

@@ -12,7 +12,8 @@ import httpx2
 from mcp.client.streamable_http import streamable_http_client
 
 from mcp import Client
-from memoranda.mcp.run import Owner, create_http_app
+from memoranda.mcp.base import Owner
+from memoranda.mcp.run import create_http_app
 from memoranda.server.config import ServerConfig
 from memoranda.server.keys import open_keys
 from memoranda.settings import MemoryConfig

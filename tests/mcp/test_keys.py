@@ -12,7 +12,7 @@ import pytest
 
 from mcp import Client, MCPError
 from memoranda.mcp import http
-from memoranda.mcp.run import Owner
+from memoranda.mcp.base import Owner
 from memoranda.server.keys import open_keys
 from tests.mcp.http_server import LEGACY, NEWEST, McpHttpServer, open_mcp_server
 from tests.mcp.programs import command, environment

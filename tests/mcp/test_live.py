@@ -10,7 +10,7 @@ from mcp.client.stdio import stdio_client
 
 from mcp import Client
 from memoranda import MemoryManager
-from memoranda.mcp.run import TOOL_GROUPS
+from memoranda.mcp.base import TOOL_GROUPS
 from tests.mcp.programs import over_http, over_stdio
 
 

@@ -22,7 +22,7 @@ from typing import Any
 from memoranda import ANY, MemoryManager
 from memoranda.errors import InvalidInput, MemorandaError
 from memoranda.manager.manager import create_session
-from memoranda.mcp.run import Owner as McpOwner
+from memoranda.mcp.base import Owner as McpOwner
 from memoranda.testing.fakes import CONFUSABLE_NAMES, HashEmbedder
 from memoranda.testing.values import CONFUSABLE
 from tests.mcp import test_tenants as mcp_tenants

@@ -30,8 +30,9 @@ from memoranda.executions import executions
 from memoranda.knowledge import split_document
 from memoranda.llm.structured import find_items
 from memoranda.mcp.memory_tools import RememberResult
-from memoranda.messages.message import Message, pair_tool_results
-from memoranda.messages.vendors import format_for_anthropic, format_for_openai, from_anthropic, from_openai
+from memoranda.messages.formatting import format_for_anthropic, format_for_openai, pair_tool_results
+from memoranda.messages.message import Message
+from memoranda.messages.parsing import from_anthropic, from_openai
 from memoranda.recall.query import parse_query
 from memoranda.recall.render import render_hits
 from memoranda.remember.echoes import EchoIndex

@@ -15,7 +15,7 @@ from memoranda import aio
 
 MADE_BY_US = {"SessionContext"}
 """Classes that users get from a method and never construct: their constructors are internal."""
-INTERNAL = {"Snapshot"}
+INTERNAL = {"Snapshot", "SupportsTools"}
 """Types of methods that only the package itself calls."""
 ROOT = Path(str(memoranda.__file__)).parent
 

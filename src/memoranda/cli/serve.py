@@ -260,7 +260,7 @@ def mcp(
         _refuse_options(context)
         return
     from memoranda.mcp import run
-    from memoranda.mcp.run import Owner, choose_tools
+    from memoranda.mcp.base import Owner, choose_tools
 
     choose_tools(tools)
     config = options.user_config
@@ -305,8 +305,8 @@ def install(
 
     The options --db, --user, --agent, --session, --tenant and --tools become arguments of the server.
     """
+    from memoranda.mcp.base import choose_tools
     from memoranda.mcp.install import CLIENTS, plan_install, server_entry
-    from memoranda.mcp.run import choose_tools
 
     choose_tools(tools)
     entry = None if uninstall else server_entry(_server_arguments(options, tools))

@@ -20,7 +20,8 @@ import httpx2
 
 from memoranda import errors
 from memoranda.errors import PROBLEM_URN, Denied, Incompatible, InvalidInput, InvalidType, MemorandaError, Unavailable
-from memoranda.messages.message import as_message, as_text, is_vendor_object
+from memoranda.messages.message import is_vendor_object
+from memoranda.messages.parsing import as_message, as_text
 from memoranda.records import ResultList, build
 from memoranda.results.recall import Context
 from memoranda.text.checks import escape_surrogates

@@ -37,7 +37,8 @@ from memoranda.manager.items import ItemMethods
 from memoranda.manager.maintenance import UpkeepMethods
 from memoranda.manager.memories import MemoryMethods, split_source
 from memoranda.manager.workflows import ConversationMethods, ValueMethods, WorkflowMethods
-from memoranda.messages.message import CONVERTERS, as_text, as_texts, is_message, no_message
+from memoranda.messages.message import CONVERTERS, is_message
+from memoranda.messages.parsing import as_text, as_texts, no_message
 from memoranda.records import ResultList
 from memoranda.results.maintenance import (
     CleanupReport,

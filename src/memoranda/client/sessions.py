@@ -21,7 +21,7 @@ from memoranda.client.calls import (
 )
 from memoranda.client.manager import MemoryManager
 from memoranda.errors import Closed, MemorandaError, NotFound
-from memoranda.messages.message import vendor_text
+from memoranda.messages.parsing import vendor_text
 from memoranda.results.workflows import SessionMessage, SessionSummary
 from memoranda.sessions.context import SessionContext as Embedded
 from memoranda.sessions.workflow_state import SessionRecord

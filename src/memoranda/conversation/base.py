@@ -15,7 +15,8 @@ from itertools import takewhile
 from typing import Protocol, TypeAlias, overload
 
 from memoranda.errors import InvalidInput, MissingExtra
-from memoranda.messages.message import Message, VendorMessage, as_message, parts_of
+from memoranda.messages.message import Message, VendorMessage, parts_of
+from memoranda.messages.parsing import as_message
 from memoranda.text.checks import replace_unstorable
 
 AnyMessage: TypeAlias = Message | Mapping[str, object] | VendorMessage

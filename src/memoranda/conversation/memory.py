@@ -21,7 +21,8 @@ from memoranda.conversation.base import (
 from memoranda.errors import Incompatible, InvalidInput, InvalidType, MemorandaError
 from memoranda.files import atomic_replace, read_text_file, translate_file_errors
 from memoranda.messages.content import ROLE_NAMES, check_string, id_text, thaw
-from memoranda.messages.message import CONVERTERS, FIELDS, Message, as_message, is_message
+from memoranda.messages.message import CONVERTERS, FIELDS, Message, is_message
+from memoranda.messages.parsing import as_message
 from memoranda.text.checks import escape_surrogates
 from memoranda.types import JSON, RetentionPolicy
 from memoranda.validation import check_integer, check_retention_policy

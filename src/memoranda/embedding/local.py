@@ -25,7 +25,6 @@ from typing import TYPE_CHECKING, Any, Final
 import memoranda_models
 import numpy as np
 
-from memoranda.embedding import added_models
 from memoranda.embedding.base import (
     DEFAULT_MODEL,
     STATIC,
@@ -419,14 +418,6 @@ def default_spec() -> ModelSpec:
         baseline=0.45,
         texts_baseline=0.51,
     )
-
-
-def open_model(name: str, *, use_gpu: bool = False) -> OnnxEmbedder:
-    """Return the embedder of this name; for a model that was not added, the error names the command that adds it."""
-    spec = default_spec() if name == DEFAULT_MODEL else added_models.find(name)
-    if spec is None:
-        raise InvalidInput(f"the model {name!r} is not on this machine yet: run `memoranda models add {name}`")
-    return OnnxEmbedder(spec, use_gpu=use_gpu)
 
 
 _NPY_HEADER: Final = re.compile(

@@ -159,10 +159,18 @@ def open_embedder(name: str, *, use_gpu: bool = False) -> Embedder:
     except InvalidInput as error:
         if added_models.find(name) is None:
             raise InvalidInput(_unknown_name_message(name)) from error
-        from memoranda.embedding.local import open_model
-
         return open_model(name, use_gpu=use_gpu)
     return factory(model or provider, use_gpu=use_gpu)
+
+
+def open_model(name: str, *, use_gpu: bool = False) -> Embedder:
+    """Return the embedder of this name; for a model that was not added, the error names the command that adds it."""
+    from memoranda.embedding.local import OnnxEmbedder, default_spec
+
+    spec = default_spec() if name == DEFAULT_MODEL else added_models.find(name)
+    if spec is None:
+        raise InvalidInput(f"the model {name!r} is not on this machine yet: run `memoranda models add {name}`")
+    return OnnxEmbedder(spec, use_gpu=use_gpu)
 
 
 def _unknown_name_message(name: str) -> str:

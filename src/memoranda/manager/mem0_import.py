@@ -17,7 +17,7 @@ from typing import Any
 
 from memoranda.errors import Incompatible, InvalidInput, NotFound
 from memoranda.manager.manager import MemoryManager
-from memoranda.messages.message import as_message
+from memoranda.messages.parsing import as_message
 from memoranda.records import Record
 from memoranda.results.workflows import Mem0ImportReport
 from memoranda.types import JSON, MemoryType, Progress

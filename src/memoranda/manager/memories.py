@@ -109,7 +109,7 @@ class MemoryMethods(RecallMethods):
             memory_type, source, metadata, agent, user, session, importance, at, ttl: As in `add_memory`, for each text.
             progress: Called with (done, total) while texts are embedded.
         """
-        from memoranda.messages.message import as_texts
+        from memoranda.messages.parsing import as_texts
 
         source, metadata = split_source(source, metadata)
         options = self._write_options(

@@ -36,9 +36,9 @@ def as_text(value: object, name: str = "content") -> str:
     """Return a text, or the text of a message that stands for it."""
     if isinstance(value, str):
         return value
-    from memoranda.messages import message
+    from memoranda.messages import parsing
 
-    return message.as_text(value, name)
+    return parsing.as_text(value, name)
 
 
 class ManagerMethods:

@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field
 from memoranda.aio.manager import MemoryManager, SessionContext, create_session
 from memoranda.conversation.base import default_counter
 from memoranda.errors import Closed, InvalidInput
-from memoranda.mcp.run import Owner
+from memoranda.mcp.base import Owner
 from memoranda.mcp.tools import ADDS, READS, REMOVES, IsoTime, MemoryTool, ShownId, make_tool, render_lines, tool_result
 from memoranda.recall.render import sanitize_name, sanitize_text
 from memoranda.results.maintenance import History

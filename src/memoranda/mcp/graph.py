@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from memoranda.aio.manager import MemoryManager
 from memoranda.errors import NotFound
-from memoranda.mcp.run import Owner
+from memoranda.mcp.base import Owner
 from memoranda.mcp.tools import ADDS, READS, REMOVES, MemoryTool, make_tool, public_errors, to_pretty_json, tool_result
 from memoranda.types import JSON, Memory
 

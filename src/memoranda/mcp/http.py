@@ -30,7 +30,7 @@ from starlette.types import Receive, Scope, Send
 from memoranda.aio.manager import MemoryManager
 from memoranda.embedding.base import Embedder
 from memoranda.errors import Denied
-from memoranda.mcp.run import Owner
+from memoranda.mcp.base import Owner
 from memoranda.mcp.server import build_server
 from memoranda.mcp.tools import error_result
 from memoranda.server.auth import LOCAL, Principal

@@ -12,8 +12,8 @@ from pydantic import BaseModel, Field
 
 from memoranda.aio.manager import MemoryManager
 from memoranda.errors import Conflict, InvalidInput
+from memoranda.mcp.base import Owner
 from memoranda.mcp.extra_tools import AsOf, KnownAt, fit_overview
-from memoranda.mcp.run import Owner
 from memoranda.mcp.tools import (
     ADDS_ONCE,
     CHANGES,

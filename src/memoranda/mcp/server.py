@@ -15,10 +15,10 @@ from pydantic import Field
 from pydantic_core import to_json
 
 from memoranda.aio.manager import MemoryManager
+from memoranda.mcp.base import Owner, choose_tools
 from memoranda.mcp.extra_tools import FactTools, SessionTools
 from memoranda.mcp.graph import GraphTools
 from memoranda.mcp.memory_tools import RecallTools
-from memoranda.mcp.run import Owner, choose_tools
 from memoranda.mcp.tools import error_result, first_text, public_errors, render_fenced
 from memoranda.types import Clock, Hit, Memory, utc_now
 

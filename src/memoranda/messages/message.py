@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -245,50 +245,6 @@ def is_vendor_object(value: object) -> bool:
     return not isinstance(value, type | Mapping) and callable(getattr(value, "model_dump", None))
 
 
-def as_message(value: object) -> Message:
-    """Return a message from a message, a dict, or an object of OpenAI's, Anthropic's or LangChain's SDK."""
-    if isinstance(value, Message):
-        return value.frozen()
-    if isinstance(value, Mapping):
-        return Message.from_dict(value)
-    if is_vendor_object(value):
-        from memoranda.messages.vendors import from_vendor  # it imports this module
-
-        return from_vendor(value)
-    raise no_message(value)
-
-
-def no_message(value: object) -> InvalidType:
-    """Return the error for what is no message."""
-    return InvalidType(
-        f"expected a Message or a dict, not {type(value).__name__}: give one, or a reply of OpenAI's, Anthropic's or "
-        f"LangChain's SDK; {CONVERTERS}"
-    )
-
-
-def as_text(value: object, name: str = "content") -> str:
-    """Return a text, or the text of a message that stands for it."""
-    if isinstance(value, str):
-        return value
-    if not is_message(value):
-        raise InvalidType(f"{name} must be a string or a message, not {type(value).__name__}; {CONVERTERS}")
-    return text_of(as_message(value))
-
-
-def as_texts(values: object, name: str) -> list[str]:
-    """Return the texts of a list of texts and messages; a single one is an error, not a list of its characters."""
-    if isinstance(values, str | bytes | Mapping) or is_message(values) or not isinstance(values, Iterable):
-        raise InvalidType(f"{name} must be a list of texts or messages, not {type(values).__name__}; {CONVERTERS}")
-    return [as_text(each, f"each of {name}") for each in values]
-
-
-def vendor_text(value: Any) -> Any:
-    """Return the text of an object of a vendor's SDK; JSON values, dicts too, as they are."""
-    if value is None or isinstance(value, str | int | float | Sequence | Mapping):
-        return value
-    return as_text(value)
-
-
 def _to_frozen(value: Any) -> Any:
     """Return the value of a field as JSON data that nobody can change."""
     if isinstance(value, _Metadata):
@@ -374,31 +330,6 @@ def to_plain_dict(value: object) -> dict[str, object]:
     return dumped
 
 
-def pair_tool_results(messages: Iterable[Message | Mapping[str, object]]) -> list[Message]:
-    """Return the messages, each tool result with the `id` of its call as `tool_call_id`.
-
-    Raise `InvalidInput` for a result without a call, and for a call without a result. Calls at the very end may be
-    open: the program is about to run them.
-    """
-    open_calls: dict[str, str] = {}
-    """`id` and `call_id` of each call without a result → its `id`."""
-    paired = []
-    for position, item in enumerate(each_message(messages)):
-        message = as_message(item)
-        if message.role == "tool":
-            message = _close_call(message, open_calls, position)
-        elif open_calls:
-            call = next(iter(open_calls.values()))
-            raise InvalidInput(
-                f"the tool call {call!r} has no result before message {position}: add a tool message that answers it"
-            )
-        paired.append(message)
-        for tool_call in message.tool_calls or ():
-            open_calls[tool_call.id] = tool_call.id
-            open_calls[tool_call.call_id] = tool_call.id
-    return paired
-
-
 def _plain_value(value: object) -> object:
     if isinstance(value, str | bytes | None):
         return value
@@ -465,18 +396,3 @@ def _image_part(reference: str) -> Part:
 
 def _to_json(value: JSON) -> str:
     return json.dumps(value, ensure_ascii=False)
-
-
-def _close_call(message: Message, open_calls: dict[str, str], position: int) -> Message:
-    result_id = message.tool_call_id
-    if result_id is None:
-        raise InvalidInput(f"message {position} is a tool result without a tool_call_id: say which call it answers")
-    if result_id not in open_calls:
-        raise InvalidInput(
-            f"message {position} answers the tool call {result_id!r}, which is not open before it: "
-            "keep a call and its results together (get_window does)"
-        )
-    call = open_calls[result_id]
-    for key in [key for key, target in open_calls.items() if target == call]:
-        del open_calls[key]
-    return message if result_id == call else replace(message, tool_call_id=call)

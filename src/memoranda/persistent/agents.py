@@ -9,7 +9,7 @@ from memoranda.conversation.base import AnyMessage
 from memoranda.conversation.memory import ConversationMemory
 from memoranda.errors import InvalidInput
 from memoranda.manager.manager import MemoryManager
-from memoranda.messages.message import as_message
+from memoranda.messages.parsing import as_message
 from memoranda.records import Closing
 from memoranda.remember.pipeline import Content
 from memoranda.settings import MemoryConfig

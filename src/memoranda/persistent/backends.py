@@ -31,8 +31,8 @@ from memoranda.errors import Incompatible, InvalidInput, InvalidType, MemorandaE
 from memoranda.index.base import VectorEngine
 from memoranda.llm.base import LLM, open_llm
 from memoranda.manager.mem0_import import parse_mem0_time
+from memoranda.messages.formatting import format_for_openai
 from memoranda.messages.message import Message
-from memoranda.messages.vendors import format_for_openai
 from memoranda.persistent.base import BackendHit, EarlierWinner, MemoryNames, RecordOptions, SaveToMemoryResult
 from memoranda.recall.render import render_context
 from memoranda.types import JSON, FloatArray, Hit, Memory, MemoryType, Outcome, Outcomes, Recall, Status

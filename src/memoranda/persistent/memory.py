@@ -19,7 +19,8 @@ from memoranda.errors import InvalidInput, InvalidType
 from memoranda.llm.base import LLM
 from memoranda.manager.manager import MemoryManager
 from memoranda.messages.content import check_string
-from memoranda.messages.message import CONVERTERS, Message, as_message, as_text, is_message
+from memoranda.messages.message import CONVERTERS, Message, is_message
+from memoranda.messages.parsing import as_message, as_text
 from memoranda.persistent.backends import (
     EmbeddingBackend,
     Mem0Backend,

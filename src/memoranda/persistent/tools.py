@@ -5,14 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 from memoranda.errors import InvalidInput, InvalidType
 from memoranda.types import JSON
 from memoranda.validation import check_integer
-
-if TYPE_CHECKING:
-    from memoranda.persistent.base import PersistentMemoryBase
 
 Vendor: TypeAlias = Literal["openai", "responses", "anthropic"]
 ToolCall: TypeAlias = Mapping[str, Any] | object
@@ -47,6 +44,14 @@ _TOOLS: dict[str, tuple[str, dict[str, JSON], list[JSON]]] = {
         ["keywords"],
     ),
 }
+
+
+class SupportsTools(Protocol):
+    """A memory with the two methods that the tools call, such as a `PersistentMemoryBase`."""
+
+    def save_to_memory(self, thinking: str, content: str | Sequence[str]) -> Mapping[str, object]: ...
+
+    def recall_from_memory(self, keywords: str | Sequence[str], limit: int = 5) -> Mapping[str, object]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +143,7 @@ class MemoryTools:
     responses = staticmethod(responses_tools)
     anthropic = staticmethod(anthropic_tools)
 
-    def __init__(self, memory: PersistentMemoryBase) -> None:
+    def __init__(self, memory: SupportsTools) -> None:
         self._memory = memory
 
     def run(self, call: ToolCall) -> ToolMessage:

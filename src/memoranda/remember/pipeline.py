@@ -20,7 +20,8 @@ from memoranda.errors import ExtractionFailed, InvalidInput, InvalidType
 from memoranda.index.partitions import Partitions
 from memoranda.llm.base import LLM
 from memoranda.llm.structured import CallPause
-from memoranda.messages.message import CONVERTERS, Message, VendorMessage, as_message, is_message
+from memoranda.messages.message import CONVERTERS, Message, VendorMessage, is_message
+from memoranda.messages.parsing import as_message
 from memoranda.remember.base import Candidate, NoKnownTexts, Utterance, Verdict
 from memoranda.remember.dialogue import DialogueContext, follow_dialogue, read_before
 from memoranda.remember.duplicates import (

@@ -11,7 +11,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 
 from memoranda.errors import Closed, InvalidInput, InvalidType, MemorandaError
-from memoranda.messages.message import Message, VendorMessage, check_role, vendor_text
+from memoranda.messages.message import Message, VendorMessage, check_role
+from memoranda.messages.parsing import vendor_text
 from memoranda.results.workflows import SessionMessage, SessionSummary
 from memoranda.sessions.base import is_short_term
 from memoranda.sessions.workflow_state import (

@@ -16,7 +16,8 @@ from typing import Final, TypeAlias, TypeVar
 from memoranda.conversation.memory import build_state, check_state, parse_messages, read_json, write_atomically
 from memoranda.errors import Incompatible, InvalidInput, MemorandaError
 from memoranda.files import read_text_file, translate_file_errors
-from memoranda.messages.message import Message, as_message, text_of
+from memoranda.messages.message import Message, text_of
+from memoranda.messages.parsing import as_message
 from memoranda.records import Record
 from memoranda.text.checks import escape_surrogates, replace_unstorable
 from memoranda.types import JSON, Progress

@@ -20,8 +20,8 @@ from memoranda.conversation.base import (
 from memoranda.conversation.memory import ConversationMemory
 from memoranda.errors import InvalidInput, MissingExtra
 from memoranda.messages.content import ToolCallMsg
+from memoranda.messages.formatting import format_for_openai
 from memoranda.messages.message import Message
-from memoranda.messages.vendors import format_for_openai
 from memoranda.testing.contracts import MessageLogContract
 
 

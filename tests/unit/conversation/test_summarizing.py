@@ -25,8 +25,8 @@ from memoranda.conversation.summarizing import (
 from memoranda.errors import ExtractionFailed, InvalidInput, Unavailable
 from memoranda.llm.scripted import ScriptedLLM
 from memoranda.messages.content import ToolCallMsg
+from memoranda.messages.formatting import format_for_openai
 from memoranda.messages.message import Message
-from memoranda.messages.vendors import format_for_openai
 
 TIMESTAMP = "2024-05-08T13:00:00+00:00"
 FACTS = (

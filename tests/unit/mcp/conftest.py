@@ -9,7 +9,8 @@ import pytest
 
 from mcp import Client
 from memoranda.aio import MemoryManager
-from memoranda.mcp.run import Owner, create_server
+from memoranda.mcp.base import Owner
+from memoranda.mcp.run import create_server
 from memoranda.testing.fakes import HashEmbedder
 
 

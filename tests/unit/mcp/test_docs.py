@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from memoranda.mcp.base import TOOL_GROUPS
 from memoranda.mcp.install import CLIENTS
-from memoranda.mcp.run import TOOL_GROUPS
 from tests.unit.mcp.conftest import Connect
 
 PAGE = Path(__file__).parents[3] / "docs" / "mcp.md"

@@ -7,7 +7,7 @@ import pytest
 
 from mcp import Client
 from memoranda import MemoryManager
-from memoranda.mcp.run import Owner
+from memoranda.mcp.base import Owner
 from memoranda.testing.fakes import HashEmbedder
 from tests.fake_clock import FakeClock
 from tests.unit.mcp.conftest import Connect

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from memoranda.aio import MemoryManager
+from memoranda.mcp.base import Owner
 from memoranda.mcp.graph import GRAPH_URI, GraphEntity, GraphStore
-from memoranda.mcp.run import Owner
 from memoranda.testing.fakes import HashEmbedder
 from tests.mcp.graph_calls import GraphModel, random_calls
 from tests.unit.mcp.conftest import Connect

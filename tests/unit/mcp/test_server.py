@@ -10,7 +10,7 @@ from mcp import Client
 from memoranda.aio import MemoryManager
 from memoranda.conversation.base import default_counter
 from memoranda.errors import Incompatible, InvalidInput, Unavailable
-from memoranda.mcp.run import TOOL_GROUPS, Owner, choose_tools
+from memoranda.mcp.base import TOOL_GROUPS, Owner, choose_tools
 from tests.unit.mcp.conftest import Connect
 
 

@@ -10,8 +10,9 @@ from pydantic import ValidationError
 
 from memoranda.errors import InvalidInput
 from memoranda.messages.content import ToolCallMsg
+from memoranda.messages.formatting import format_for_anthropic, format_for_openai, system_text
 from memoranda.messages.message import Message
-from memoranda.messages.vendors import format_for_anthropic, format_for_openai, from_anthropic, system_text
+from memoranda.messages.parsing import from_anthropic
 from tests.unit.messages.vendors import is_valid_for_anthropic, is_valid_for_openai
 
 JPEG = b"\xff\xd8\xff\xe0" + b"\0" * 8

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from memoranda.errors import InvalidInput, InvalidType
 from memoranda.messages.content import AgentCallMsg, MessageContent, ToolCallMsg
-from memoranda.messages.message import ROLES, Message, as_message
+from memoranda.messages.message import ROLES, Message
+from memoranda.messages.parsing import as_message
 
 SEARCH = ToolCallMsg(id="call_1", call_id="call_1", type="function", name="search", arguments='{"q": "tea"}')
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 8

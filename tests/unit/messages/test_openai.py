@@ -10,8 +10,9 @@ from pydantic import ValidationError
 from memoranda import ConversationMemory
 from memoranda.errors import InvalidInput, InvalidType
 from memoranda.messages.content import AgentCallMsg, ToolCallMsg
+from memoranda.messages.formatting import format_for_anthropic, format_for_openai, system_text
 from memoranda.messages.message import Message
-from memoranda.messages.vendors import format_for_anthropic, format_for_openai, from_anthropic, from_openai, system_text
+from memoranda.messages.parsing import from_anthropic, from_openai
 from tests.unit.messages.vendors import is_valid_for_openai
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 8

@@ -27,7 +27,7 @@ from memoranda import (
     from_openai,
 )
 from memoranda.client import MemoryManager as RemoteManager
-from memoranda.messages.message import as_message
+from memoranda.messages.parsing import as_message
 from memoranda.testing.fakes import HashEmbedder
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": '{"x": 1}'}}

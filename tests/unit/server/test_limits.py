@@ -15,14 +15,14 @@ from starlette.types import Message, Receive
 from memoranda.aio.threads import FairPool
 from memoranda.errors import InvalidInput
 from memoranda.server import requests
-from memoranda.server.config import ServerConfig
-from memoranda.server.guard import (
+from memoranda.server.bodies import (
     check_declared_length,
     check_json_size,
     check_numbers,
     parse_json,
     read_body,
 )
+from memoranda.server.config import ServerConfig
 from memoranda.server.responses import RequestRejected
 from memoranda.types import JSON
 

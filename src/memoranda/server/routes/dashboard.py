@@ -36,6 +36,7 @@ from memoranda.results.workflows import SessionSummary
 from memoranda.security.id_cipher import using_cipher
 from memoranda.server.auth import COOKIE, LOCAL, Principal
 from memoranda.server.fields import WHOLE, Limit, MemoryId, Mode, Moment, Name, Names, Text, TypeNames
+from memoranda.server.paths import STATIC
 from memoranda.server.requests import RequestModel, ScopedRequest, ScopeQuery, WhereFilter
 from memoranda.server.responses import CountResponse, JsonRoute, MemoryPage, to_json
 from memoranda.server.routes import Caller, Reader, Writer
@@ -43,10 +44,6 @@ from memoranda.server.services import Services, change_ids
 from memoranda.server.streams import Shares
 from memoranda.types import Recall, Scope
 
-STATIC: Final = "/ui/static/"
-EVENTS: Final = "/ui/events"
-PUBLIC_PATHS: Final = frozenset({"/", "/favicon.ico"})
-SIGN_IN_PATHS: Final = frozenset({"/ui/session", "/ui/login", "/ui/logout"})
 _POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -64,7 +61,6 @@ _REMARK_EVERY: Final = 10
 _R = TypeVar("_R")
 
 routes = APIRouter(include_in_schema=False, route_class=JsonRoute)
-DOCS_PATHS: Final = frozenset({"/docs", "/docs/page.js", "/docs/page.css"})
 
 
 class LoginRequest(RequestModel):
@@ -290,7 +286,7 @@ async def load_demo(caller: Writer) -> CountResponse:
     return CountResponse(await in_thread(insight.load_demo))
 
 
-@routes.get(EVENTS)
+@routes.get("/ui/events")
 async def stream_events(query: Annotated[EventsQuery, Query()], caller: Reader, request: Request) -> Response:
     """Stream what changes, as server-sent events: memories as they are written, and the open sessions."""
     scope, insight = _scope(caller, query), await caller.services.get_insight(caller.principal.tenant)

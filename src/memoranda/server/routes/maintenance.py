@@ -30,9 +30,9 @@ from memoranda.results.maintenance import (
 )
 from memoranda.results.workflows import ImportReport
 from memoranda.security.encryption import EncryptionKey, make_key, open_encrypted, random_key
+from memoranda.server.bodies import BodyTimer
 from memoranda.server.config import ServerConfig
 from memoranda.server.fields import Name
-from memoranda.server.guard import BodyTimer
 from memoranda.server.observability import METRICS_CONTENT_TYPE, Metrics
 from memoranda.server.requests import (
     CleanupRequest,
