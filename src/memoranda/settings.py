@@ -157,7 +157,7 @@ def get_user_settings(env_file: str | Path | None = ".env") -> Settings:
 
 
 def user_data_folder() -> Path:
-    """Return the folder for this user's memories, as the platform wants it. It may not exist yet."""
+    """Return the folder for this user's memories and models, as the platform wants it. It may not exist yet."""
     try:
         if sys.platform == "win32":
             return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "memoranda"
@@ -167,7 +167,7 @@ def user_data_folder() -> Path:
         # The specification says that a relative path is ignored.
         return (folder if folder.is_absolute() else Path.home() / ".local" / "share") / "memoranda"
     except RuntimeError as error:
-        raise InvalidInput("the home folder is unknown: name a database with --db or MEMORY_DB_URL") from error
+        raise InvalidInput("the home folder is unknown: set HOME, or name a database with --db or MEMORY_DB_URL") from error
 
 
 def _load_variables(env_file: str | Path | None) -> Mapping[str, str]:

@@ -1,6 +1,6 @@
 """Embedding models that the user added. The commands `memoranda models add | list | remove` call these functions.
 
-The modules that convert and run a model are imported when one is added: they import this module, and numpy.
+The modules that convert and run a model are imported when one is added: they load numpy and onnxruntime.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from memoranda import registry
 from memoranda.embedding.base import DESCRIPTION_FILES, ONNX_FILES, VOCABULARY_FILE, WEIGHTS_FILE, ModelSpec
 from memoranda.errors import Conflict, Incompatible, InvalidInput, MissingExtra, NotFound, Unavailable
+from memoranda.settings import user_data_folder
 
 if TYPE_CHECKING:
     from memoranda.embedding.base import Embedder
@@ -69,7 +70,7 @@ PACKAGED: Final = {
 def models_folder() -> Path:
     """Return the folder of added models: `$MEMORANDA_HOME/models`, or a folder in the user's data folder."""
     home = os.environ.get("MEMORANDA_HOME")
-    return (Path(home).expanduser() if home else _user_data_folder() / "memoranda") / "models"
+    return (Path(home).expanduser() if home else user_data_folder()) / "models"
 
 
 def list_all() -> list[ModelSpec]:
@@ -201,14 +202,6 @@ def _check_name(name: str, source: str) -> str:
     if name in registry.known_names("embedder") and name != source:
         raise InvalidInput(f"the name {name!r} is taken by a model that comes with the package: give another name")
     return name
-
-
-def _user_data_folder() -> Path:
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Application Support"
-    return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share")
 
 
 def _fetch(source: str, target: Path) -> Path:

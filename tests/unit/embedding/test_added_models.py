@@ -38,6 +38,16 @@ def _expected(folder: Path, weights: dict[str, NDArray[np.float32]], pooling: st
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
+def test_models_are_in_the_data_folder_of_the_user(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("MEMORANDA_HOME", raising=False)
+    monkeypatch.setattr("sys.platform", "linux")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_DATA_HOME", "relative")
+    assert added_models.models_folder() == tmp_path / ".local/share/memoranda/models"
+    monkeypatch.setenv("XDG_DATA_HOME", "/data")
+    assert added_models.models_folder() == Path("/data/memoranda/models")
+
+
 def test_added_model_computes_the_same_vectors_as_numpy(folder: Path) -> None:
     steps: list[str] = []
     spec = added_models.add(str(folder), on_step=steps.append)
