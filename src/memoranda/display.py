@@ -7,7 +7,7 @@ so that stored text is shown as text and never as markup.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields
 from datetime import datetime
 from enum import Enum
@@ -27,6 +27,8 @@ _CELL_ITEMS: Final = 8
 _ROWS: Final = 100
 """How many results of a list are in its table."""
 _CONTROLS: Final = re.compile("[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+CONTROLS_IN_LINES: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+"""What would move the cursor or change the colours of the terminal that a text is printed on."""
 _REASONS: Final = {
     "lexical": "its words",
     "dense": "its meaning",
@@ -375,6 +377,24 @@ def arm_row(arm: Any) -> dict[str, object]:
     return {"gain": f"{arm.gain:+.2f}", "by": reason_name(arm.arm), "rank": arm.rank, "score": f"{arm.score:.2f}"}
 
 
+def value_text(value: Any) -> str:
+    """Return the value of a fact, or that it does not hold."""
+    return str(value.value) if value.holds else f"not {value.value}"
+
+
+def said_by(value: Any, name_text: Callable[[str], str]) -> str:
+    """Return the person who said a value of a fact; of other sources what they are, and their name.
+
+    Args:
+        value: The fact, or one of its values.
+        name_text: Makes a name fit to be shown.
+    """
+    name = value.speaker or (None if value.trust == "user" else value.source)
+    if name is None or name == value.trust:
+        return str(value.trust)
+    return name_text(name) if value.trust == "user" else f"{value.trust} {name_text(name)}"
+
+
 def activity_text(activity: Any) -> str:
     """Return a user, agent, session or namespace in one line, with how much it has and since when nothing changed."""
     name, count = (getattr(activity, each.name) for each in fields(activity)[:2])
@@ -389,11 +409,8 @@ def report_html(report: Any) -> str:
 
 
 def text_html(title: str, text: str) -> str:
-    shown = escape(_CONTROLS_IN_LINES.sub("\ufffd", text))
+    shown = escape(CONTROLS_IN_LINES.sub("\ufffd", text))
     return f'<div>{title}</div><pre style="white-space:pre-wrap;overflow-wrap:anywhere;color:inherit">{shown}</pre>'
-
-
-_CONTROLS_IN_LINES: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 def who(memory: Any) -> str:

@@ -167,7 +167,9 @@ def user_data_folder() -> Path:
         # The specification says that a relative path is ignored.
         return (folder if folder.is_absolute() else Path.home() / ".local" / "share") / "memoranda"
     except RuntimeError as error:
-        raise InvalidInput("the home folder is unknown: set HOME, or name a database with --db or MEMORY_DB_URL") from error
+        raise InvalidInput(
+            "the home folder is unknown: set HOME, or name a database with --db or MEMORY_DB_URL"
+        ) from error
 
 
 def _load_variables(env_file: str | Path | None) -> Mapping[str, str]:

@@ -114,7 +114,7 @@ if hasattr(os, "register_at_fork"):  # Windows has no fork
     os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)
 
 
-_MAX_STOP_SECONDS: Final = 5.0
+MAX_STOP_SECONDS: Final = 5.0
 _PAUSE: Final = 0.001
 """Seconds between two steps, so that waiting searches get the locks."""
 
@@ -149,7 +149,7 @@ class BackgroundSteps:
     def stop(self) -> None:
         """End the thread after the current step; nothing runs after this."""
         self._stopped.set()
-        self.wait(_MAX_STOP_SECONDS)
+        self.wait(MAX_STOP_SECONDS)
 
     def _run(self) -> None:
         while (step := self._next()) is not None:

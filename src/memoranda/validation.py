@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from inspect import getattr_static
 from math import isfinite
 from pathlib import Path
-from typing import Any, Final, TypeAlias, TypeVar, cast
+from typing import Any, Final, TypeAlias, TypeVar, cast, get_args
 
 from memoranda.errors import Incompatible, InvalidInput, InvalidType
 from memoranda.records import Record
@@ -53,7 +53,7 @@ _T = TypeVar("_T")
 _MAX_FILE_NAME: Final = 255
 _MAX_FLOAT_BITS: Final = 1023
 """The largest size of an integer that a float can represent."""
-_OPERATORS: Final = ("eq", "ne", "in", "gt", "gte", "lt", "lte", "exists")
+_OPERATORS: Final[tuple[Operator, ...]] = get_args(Operator)
 _NOTHING: Final = Condition("", "in", [])
 """An empty list of choices matches no memory, as everywhere: it must not select them all, least of all to be erased."""
 _FILTERS: Final = ("type", "source", "speaker", "after", "before", "min_importance", "max_importance", "metadata")

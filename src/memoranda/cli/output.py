@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -21,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import typer
 from typer.core import TyperGroup
 
-from memoranda.display import day_of, hit_notes, one_line, reasons, who
+from memoranda.display import CONTROLS_IN_LINES, day_of, hit_notes, one_line, reasons, who
 from memoranda.errors import (
     Conflict,
     Denied,
@@ -44,9 +43,6 @@ if TYPE_CHECKING:
 
 View: TypeAlias = "Callable[[], RenderableType]"
 """Builds what is printed for people. A function, so that JSON output never builds it."""
-
-# Stored text must not move the cursor or change the colours of the terminal it is printed on.
-_CONTROLS: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 MAX_LINES: Final = 4
@@ -88,7 +84,7 @@ def safe_text(value: object, style: str = "") -> Text:
     """Return the value as text, with control characters replaced and markup shown as it is."""
     from rich.text import Text
 
-    return Text(_CONTROLS.sub("\ufffd", str(value)), style=style)
+    return Text(CONTROLS_IN_LINES.sub("\ufffd", str(value)), style=style)
 
 
 def message(text: str, style: str = "green") -> View:
@@ -420,7 +416,7 @@ class CommandGroup(TyperGroup):
 
 def _fit_error(text: str, *, after: str) -> str:
     """Return the text of an error: one line, but on a terminal as many as it needs, broken between words."""
-    shown = _CONTROLS.sub("\ufffd", " ".join(text.split()))
+    shown = CONTROLS_IN_LINES.sub("\ufffd", " ".join(text.split()))
     if not sys.stderr.isatty():
         return shown
     width = get_terminal_size().columns

@@ -28,7 +28,7 @@ from memoranda.cli.output import (
     stack,
     table,
 )
-from memoranda.display import day_of, hit_notes, plural, reason_name
+from memoranda.display import day_of, hit_notes, plural, reason_name, said_by, value_text
 from memoranda.results.recall import Replay, WhyNot
 from memoranda.types import ANY, ArmScore, Hit, Memory, Recall, Related
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from memoranda.manager.manager import MemoryManager
     from memoranda.results.maintenance import History, UserActivity
-    from memoranda.results.recall import Fact, FactConflict, FactValue
+    from memoranda.results.recall import Fact, FactConflict
 
 
 def _check_question(text: str) -> str:
@@ -404,33 +404,25 @@ def _parse_wanted(text: str) -> int | str:
 
 def _describe_fact(fact: Fact) -> str:
     """Return the value, and below it who says so if not the person, what was before, and what others say."""
-    lines = [_describe_value(fact)]
+    lines = [value_text(fact)]
     if fact.trust != "user" or (fact.speaker or fact.subject).casefold() != fact.subject.casefold():
-        lines.append(f"said by {_said_by(fact)}")
+        lines.append(f"said by {said_by(fact, _cut_name)}")
     if len(fact.replaced) > _SHOWN:
         lines.append(f"({plural(len(fact.replaced) - _SHOWN, 'earlier value')}: see history)")
-    lines += [f"before: {cut(_describe_value(each))} (until {day_of(each.until)})" for each in fact.replaced[-_SHOWN:]]
-    lines += [f"disputed by {_said_by(value)}: {cut(_describe_value(value))}" for value in fact.disputed_by]
+    lines += [f"before: {cut(value_text(each))} (until {day_of(each.until)})" for each in fact.replaced[-_SHOWN:]]
+    lines += [f"disputed by {said_by(value, _cut_name)}: {cut(value_text(value))}" for value in fact.disputed_by]
     lines += [f"later said on {each.valid_from.date()}: {cut(each.content)} (#{each.id})" for each in fact.later[-1:]]
     return "\n".join(lines)
 
 
-def _describe_value(value: Fact | FactValue) -> str:
-    return value.value if value.holds else f"not {value.value}"
-
-
-def _said_by(value: Fact | FactValue) -> str:
-    """Return the person who said it; of other sources also what they are."""
-    name = value.speaker or value.source
-    if value.trust == "user":
-        return cut(value.speaker or "user", _MAX_SOURCE)
-    return value.trust if name in (None, value.trust) else f"{value.trust} {cut(str(name), _MAX_SOURCE)}"
+def _cut_name(name: str) -> str:
+    return cut(name, _MAX_SOURCE)
 
 
 def _conflict_rows(conflict: FactConflict) -> Iterator[tuple[object, ...]]:
     slot = f"{conflict.subject}/{conflict.attribute}"
     for number, value in enumerate(conflict.values):
-        text = f"{_describe_value(value)}\n“{cut(value.content)}”\nsaid by {_said_by(value)}"
+        text = f"{value_text(value)}\n“{cut(value.content)}”\nsaid by {said_by(value, _cut_name)}"
         yield "" if number else slot, text, value.said_at.date(), value.memory_id
 
 
@@ -438,7 +430,13 @@ def _history_view(past: History, related: Sequence[Related]) -> RenderableType:
     current, views = past.memory, []
     if past.values:
         rows = [
-            (_describe_value(each), each.since.date(), each.until and each.until.date(), _said_by(each), each.memory_id)
+            (
+                value_text(each),
+                each.since.date(),
+                each.until and each.until.date(),
+                said_by(each, _cut_name),
+                each.memory_id,
+            )
             for each in past.values
         ]
         columns = ("value", "since", "until", "said by", "id")

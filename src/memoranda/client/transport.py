@@ -6,7 +6,7 @@ import functools
 import json
 import uuid
 from collections.abc import Callable, Coroutine
-from typing import Any, BinaryIO, Concatenate, Final, ParamSpec, Protocol, TypeVar, cast
+from typing import Any, BinaryIO, Concatenate, Final, Generic, ParamSpec, Protocol, TypeVar
 
 import httpx2
 
@@ -146,22 +146,43 @@ def async_method(
     return method
 
 
+class _Steps(Generic[R]):
+    """A generator of calls, which gets the result or the error of each of them."""
+
+    result: R
+    """What the generator returned; set when there is no next call."""
+
+    def __init__(self, calls: Calls[R]) -> None:
+        self._calls = calls
+        self._step: Callable[[], HttpCall[R]] = functools.partial(next, calls)
+
+    def next_call(self) -> HttpCall[R] | None:
+        """Return the next call; None when the generator has returned."""
+        try:
+            return self._step()
+        except StopIteration as end:
+            self.result = end.value
+            return None
+
+    def answer(self, result: R) -> None:
+        self._step = functools.partial(self._calls.send, result)
+
+    def fail(self, error: MemorandaError) -> None:
+        self._step = functools.partial(self._calls.throw, error)
+
+
 def sync_calls(build: Callable[P, Calls[R]]) -> Callable[Concatenate[HasTransport, P], R]:
     """Return a method that sends each call that a generator yields, and returns what the generator returns."""
 
     @functools.wraps(build)
     def method(self: HasTransport, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        calls = build(*args, **kwargs)
-        step: Callable[[], HttpCall[R]] = functools.partial(next, calls)
-        while True:
+        steps = _Steps(build(*args, **kwargs))
+        while (call := steps.next_call()) is not None:
             try:
-                call = step()
-            except StopIteration as end:
-                return cast(R, end.value)
-            try:
-                step = functools.partial(calls.send, self._transport.send(call))
+                steps.answer(self._transport.send(call))
             except MemorandaError as error:
-                step = functools.partial(calls.throw, error)
+                steps.fail(error)
+        return steps.result
 
     return method
 
@@ -173,16 +194,12 @@ def async_calls(
 
     @functools.wraps(build)
     async def method(self: HasAsyncTransport, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        calls = build(*args, **kwargs)
-        step: Callable[[], HttpCall[R]] = functools.partial(next, calls)
-        while True:
+        steps = _Steps(build(*args, **kwargs))
+        while (call := steps.next_call()) is not None:
             try:
-                call = step()
-            except StopIteration as end:
-                return cast(R, end.value)
-            try:
-                step = functools.partial(calls.send, await self._transport.send(call))
+                steps.answer(await self._transport.send(call))
             except MemorandaError as error:
-                step = functools.partial(calls.throw, error)
+                steps.fail(error)
+        return steps.result
 
     return method

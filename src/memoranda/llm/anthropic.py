@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, Final
 
 import anthropic
 
 from memoranda.errors import ExtractionFailed, InvalidInput
 from memoranda.llm.base import Completion, Retries
-from memoranda.llm.structured import call_by_deadline, refuse_page, translate_errors
+from memoranda.llm.structured import complete_by_deadline, refuse_page, translate_errors
 from memoranda.types import JSON
 
 _TOOL: Final = "answer"
@@ -70,10 +69,9 @@ class AnthropicLLM:
         self._client.close()
 
     def _generate(self, prompt: str, max_tokens: int, options: Mapping[str, object]) -> Completion:
-        answer, attempts = call_by_deadline(
+        return complete_by_deadline(
             self._timeout, lambda: self._request(prompt, max_tokens, options), self._retries, self._model
         )
-        return replace(answer, attempts=attempts)
 
     def _request(self, prompt: str, max_tokens: int, options: Mapping[str, object]) -> Completion:
         with translate_errors(anthropic, self._model, self._secrets):

@@ -12,11 +12,11 @@ from typing import Protocol, TypeVar, runtime_checkable
 
 from memoranda import registry
 from memoranda.errors import ExtractionFailed, InvalidInput, Unavailable
+from memoranda.text.tokens import estimate_tokens
 from memoranda.types import JSON, Usage
 
 __all__ = ["LLM", "Completion", "CountingLLM", "MeteredLLM", "SchemaLLM", "Usage", "open_llm"]
 
-_LETTERS_PER_TOKEN = 4
 _EXPECTED_AFTER_COLON = {"gguf": "path of a .gguf file", "scripted": "path of a JSON list of answers"}
 
 
@@ -123,7 +123,7 @@ class MeteredLLM:
             self._add(Usage(answer.attempts, answer.input_tokens, answer.output_tokens))
             return answer
         if isinstance(answer, str):
-            completion = Completion(answer, _estimate_tokens(prompt), _estimate_tokens(answer))
+            completion = Completion(answer, estimate_tokens(prompt), estimate_tokens(answer))
             self._add(Usage(1, completion.input_tokens, completion.output_tokens, estimated=True))
             return completion
         self._add(Usage(calls=1))
@@ -132,10 +132,6 @@ class MeteredLLM:
     def _add(self, usage: Usage) -> None:
         with self._lock:
             self._usage += usage
-
-
-def _estimate_tokens(text: str) -> int:
-    return -(-len(text) // _LETTERS_PER_TOKEN)
 
 
 T = TypeVar("T")

@@ -11,7 +11,7 @@ import openai
 
 from memoranda.errors import ExtractionFailed, InvalidInput
 from memoranda.llm.base import Completion, Retries
-from memoranda.llm.structured import call_by_deadline, refuse_page, translate_errors
+from memoranda.llm.structured import complete_by_deadline, refuse_page, translate_errors
 from memoranda.types import JSON
 
 
@@ -81,10 +81,7 @@ class OpenAILLM:
         self._client.close()
 
     def _generate(self, prompt: str, options: Mapping[str, object]) -> Completion:
-        answer, attempts = call_by_deadline(
-            self._timeout, lambda: self._request(prompt, options), self._retries, self._model
-        )
-        return replace(answer, attempts=attempts)
+        return complete_by_deadline(self._timeout, lambda: self._request(prompt, options), self._retries, self._model)
 
     def _request(self, prompt: str, options: Mapping[str, object]) -> Completion:
         body = dict(options)

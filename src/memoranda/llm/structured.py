@@ -11,12 +11,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final, Generic, TypeVar
 
 from memoranda.errors import ExtractionFailed, InvalidInput, MemorandaError, Unavailable
-from memoranda.llm.base import LLM, Retries, SchemaLLM, call_with_retries, is_temporary, parse_retry_after
+from memoranda.llm.base import LLM, Completion, Retries, SchemaLLM, call_with_retries, is_temporary, parse_retry_after
 from memoranda.security.redaction import default_redactor
 from memoranda.types import JSON
 
@@ -306,8 +306,8 @@ def call_within(seconds: float, call: Callable[[], T], name: str) -> T:
     raise Unavailable(f"{name} did not answer within {seconds:.3g} seconds")
 
 
-def call_by_deadline(seconds: float, call: Callable[[], T], retries: Retries, name: str) -> tuple[T, int]:
-    """Return the result of a call, and the number of attempts.
+def complete_by_deadline(seconds: float, call: Callable[[], Completion], retries: Retries, name: str) -> Completion:
+    """Return the answer of a model, with the number of attempts.
 
     Args:
         seconds: How long all attempts together may take.
@@ -317,10 +317,11 @@ def call_by_deadline(seconds: float, call: Callable[[], T], retries: Retries, na
     """
     deadline = time.monotonic() + seconds
 
-    def attempt() -> T:
+    def attempt() -> Completion:
         return call_within(max(0.0, deadline - time.monotonic()), call, name)
 
-    return call_with_retries(attempt, retries, deadline)
+    answer, attempts = call_with_retries(attempt, retries, deadline)
+    return replace(answer, attempts=attempts)
 
 
 class CallPause:

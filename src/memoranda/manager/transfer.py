@@ -18,6 +18,8 @@ from memoranda.validation import check_flag, check_path, check_progress
 if TYPE_CHECKING:
     from memoranda.results.maintenance import CheckReport, RepairReport
     from memoranda.results.workflows import Backup, ExportReport, ImportReport
+    from memoranda.security.encryption import EncryptionKey
+    from memoranda.storage.base import Store
 
 
 class BackupMethods(ManagerMethods):
@@ -87,14 +89,12 @@ class BackupMethods(ManagerMethods):
             encryption_key: Encrypts the file with this key. An encrypted database uses its own when None.
             plain: Leave the file unencrypted although the database is encrypted.
         """
-        from memoranda.security.encryption import make_key
-        from memoranda.storage.base import encryption_key as key_of
         from memoranda.transfer.export import export_file
 
         if check_flag(plain, "plain") and encryption_key is not None:
             raise InvalidInput("an export is plain or encrypted with a key: give plain or encryption_key, not both")
         store, scope = self._components.open().store, self._scope(agent, user, session)
-        key = None if plain else make_key(encryption_key) or key_of(store)
+        key = None if plain else _file_key(encryption_key, store)
         return export_file(store, scope, check_path(target, "target"), check_progress(progress), key)
 
     def import_jsonl(
@@ -113,14 +113,12 @@ class BackupMethods(ManagerMethods):
             progress: Called with (memories done, total).
             encryption_key: The key of an encrypted file; that of the database when None.
         """
-        from memoranda.security.encryption import make_key
-        from memoranda.storage.base import encryption_key as key_of
         from memoranda.transfer.importing import import_file
 
         source, progress = check_path(source, "source"), check_progress(progress)
         opened, components = self._components.open(), self._components
         receipts = None if check_flag(include_forgotten, "include_forgotten") else components.receipts
-        key = make_key(encryption_key) or key_of(opened.store)
+        key = _file_key(encryption_key, opened.store)
         return import_file(
             opened.store, opened.vectors, components.executions, self._tenant, source, receipts, progress, key
         )
@@ -152,8 +150,6 @@ class BackupMethods(ManagerMethods):
             progress: Called with (memories done, total).
             encryption_key: Encrypts the file with this key. An encrypted database uses its own when None.
         """
-        from memoranda.security.encryption import make_key
-        from memoranda.storage.base import encryption_key as key_of
         from memoranda.transfer.copying import Choice, archive_memories
 
         if not isinstance(older_than, timedelta | None):
@@ -162,11 +158,13 @@ class BackupMethods(ManagerMethods):
         try:
             before = None if older_than is None else now - older_than
         except OverflowError:
-            raise InvalidInput(f"older_than of {older_than} leads beyond the calendar: use a shorter time") from None
+            raise InvalidInput(
+                f"older_than of {older_than} is too long, as it goes back before year 1: use a shorter time"
+            ) from None
         choice = Choice(scope, now, before, check_flag(archived, "archived"))
         remove, path = check_flag(remove, "remove"), check_path(target, "target")
         store = self._components.open().store
-        key = make_key(encryption_key) or key_of(store)
+        key = _file_key(encryption_key, store)
         return archive_memories(store, choice, path, remove=remove, progress=check_progress(progress), key=key)
 
     def restore_from(
@@ -186,3 +184,11 @@ class BackupMethods(ManagerMethods):
             encryption_key: The key of an encrypted file; that of the database when None.
         """
         return self.import_jsonl(source, progress=progress, encryption_key=encryption_key)
+
+
+def _file_key(given: str | None, store: Store) -> EncryptionKey | None:
+    """Return the key of a file that is written or read: the given one, or else that of the database."""
+    from memoranda.security.encryption import make_key
+    from memoranda.storage.base import encryption_key
+
+    return make_key(given) or encryption_key(store)

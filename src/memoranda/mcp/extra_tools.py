@@ -15,6 +15,7 @@ from pydantic import BaseModel, Field
 
 from memoranda.aio.manager import MemoryManager, SessionContext, create_session
 from memoranda.conversation.base import default_counter
+from memoranda.display import said_by, value_text
 from memoranda.errors import Closed, InvalidInput
 from memoranda.mcp.base import Owner
 from memoranda.mcp.tools import ADDS, READS, REMOVES, IsoTime, MemoryTool, ShownId, make_tool, render_lines, tool_result
@@ -173,20 +174,24 @@ def _render_latest(memory: Memory) -> str:
 
 
 def _render_fact(fact: Fact) -> str:
-    notes = [f"since {fact.since.date()}", f"said by {_said_by(fact)}"]
+    notes = [f"since {fact.since.date()}", f"said by {said_by(fact, sanitize_name)}"]
     if fact.replaced:
-        before = [f"{_value(value)}{_until(value)} [#{value.memory_id}]" for value in fact.replaced[-_SHOWN:]]
+        before = [
+            f"{sanitize_name(value_text(value))}{_until(value)} [#{value.memory_id}]"
+            for value in fact.replaced[-_SHOWN:]
+        ]
         notes.append(f"before: {', '.join(before)}")
     notes += [
-        f"disputed by {_said_by(value)}: {_value(value)} [#{value.memory_id}]" for value in fact.disputed_by[:_SHOWN]
+        f"disputed by {said_by(value, sanitize_name)}: {sanitize_name(value_text(value))} [#{value.memory_id}]"
+        for value in fact.disputed_by[:_SHOWN]
     ]
     notes += [f"later said: {sanitize_name(each.content)} [#{each.id}]" for each in fact.later[-1:]]
-    return f"- {sanitize_name(fact.slot)}: {_value(fact)} ({'; '.join(notes)}) [#{fact.memory_id}]"
+    return f"- {sanitize_name(fact.slot)}: {sanitize_name(value_text(fact))} ({'; '.join(notes)}) [#{fact.memory_id}]"
 
 
 def _render_conflict(conflict: FactConflict) -> str:
     lines = [
-        f"  - {_value(value)}, said by {_said_by(value)} on {value.said_at.date()}: "
+        f"  - {sanitize_name(value_text(value))}, said by {said_by(value, sanitize_name)} on {value.said_at.date()}: "
         f"{sanitize_name(value.content)} [#{value.memory_id}]"
         for value in conflict.values
     ]
@@ -198,7 +203,8 @@ def _render_history(past: History) -> Iterator[str]:
         yield "## Values of the slot"
         for value in past.values:
             when = f"since {value.since.date()}{_until(value)}"
-            yield f"- {_value(value)}, {when}, said by {_said_by(value)} [#{value.memory_id}]"
+            speaker = said_by(value, sanitize_name)
+            yield f"- {sanitize_name(value_text(value))}, {when}, said by {speaker} [#{value.memory_id}]"
     yield f"## Memory {past.memory.id}"
     for version in past.versions:
         yield f"- until {version.changed_at.date()}: {sanitize_text(version.content)}"
@@ -218,19 +224,8 @@ def _ended(memory: Memory) -> str:
     return "" if memory.valid_to is None else f" (until {memory.valid_to.date()}, no longer true)"
 
 
-def _value(value: Fact | FactValue) -> str:
-    return sanitize_name(value.value if value.holds else f"not {value.value}")
-
-
 def _until(value: FactValue) -> str:
     return "" if value.until is None else f" until {value.until.date()}"
-
-
-def _said_by(value: Fact | FactValue) -> str:
-    name = value.speaker or (None if value.trust == "user" else value.source)
-    if name is None or name == value.trust:
-        return value.trust
-    return sanitize_name(name) if value.trust == "user" else f"{value.trust} {sanitize_name(name)}"
 
 
 _MAX_OPEN: Final = 10_000

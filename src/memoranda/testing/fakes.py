@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from typing import get_args
 
 import numpy as np
 
@@ -131,7 +132,7 @@ ORDERED_VALUES: tuple[JSON, ...] = (0, 1, 0.5, -1, 1e300, "red", "Red", "", "é"
 SOURCES = (None, "chat", "Chat", "import")
 SPEAKERS = (None, "Ann", "Ben")
 KINDS = ("about", "causes", "follows")
-OPERATORS: tuple[Operator, ...] = ("eq", "ne", "in", "gt", "gte", "lt", "lte", "exists")
+OPERATORS: tuple[Operator, ...] = get_args(Operator)
 
 
 @dataclass(frozen=True, slots=True)

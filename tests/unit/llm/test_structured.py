@@ -54,9 +54,9 @@ def test_second_unusable_answer_fails_with_its_text() -> None:
 
 def test_tokens_are_estimated_for_a_model_that_does_not_count() -> None:
     meter = MeteredLLM(ScriptedLLM(["four"]))
-    meter.complete("12345678", max_tokens=5)
+    meter.complete("one two three", max_tokens=5)
     assert meter.usage.estimated
-    assert (meter.usage.calls, meter.usage.input_tokens, meter.usage.output_tokens) == (1, 2, 1)
+    assert (meter.usage.calls, meter.usage.input_tokens, meter.usage.output_tokens) == (1, 3, 1)
 
 
 def test_value_errors_name_the_field() -> None:

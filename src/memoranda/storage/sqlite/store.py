@@ -61,14 +61,13 @@ from memoranda.storage.sqlite.transaction import (
 )
 from memoranda.text.checks import clean_text
 from memoranda.text.terms import TERMS_VERSION
-from memoranda.threads import register_fork_handler
+from memoranda.threads import MAX_STOP_SECONDS, register_fork_handler
 from memoranda.types import Clock, IntArray, Memory, Progress, Scope, utc_now
 from memoranda.validation import check_clock
 
 R = TypeVar("R")
 logger = logging.getLogger("memoranda")
 _STORE_ID = "store_id"
-_MAX_STOP_SECONDS = 5.0
 _COMPACT_SECONDS = 5.0
 _TERMS = "terms:version"
 """The key in `meta` of the rules that made the terms of the memories."""
@@ -267,7 +266,7 @@ class SQLiteStore:
 
     def close(self) -> None:
         self._compaction.stop()
-        self._commits.stop(_MAX_STOP_SECONDS)
+        self._commits.stop(MAX_STOP_SECONDS)
         self._connections.close()
         if self._remove_folder is not None:
             self._remove_folder()
@@ -275,7 +274,7 @@ class SQLiteStore:
     def before_fork(self) -> None:
         """End the thread that commits, then close the connections: a child would inherit the one without the other."""
         self._compacting = self._compaction.stop()
-        self._commits.stop(_MAX_STOP_SECONDS)
+        self._commits.stop(MAX_STOP_SECONDS)
         self._connections.before_fork()
 
     def after_fork(self, *, in_child: bool) -> None:
