@@ -269,20 +269,6 @@ def test_path_is_free_once_its_document_is_renamed_deleted_or_erased(server: Run
     assert [each.path for each in stores.memories.list(store)] == ["/a", "/b"]
 
 
-def test_store_of_an_earlier_version_keeps_its_paths(server: Running, stores: Any) -> None:
-    store = stores.create(name="s").id
-    stores.memories.create(store, path="/a", content="x")
-    with MemoryManager(server.db_url, embedder=HashEmbedder(64), tenant="red") as memory:
-        memory.delete_item(("memory_store", store), "paths")
-        memory.delete_item(
-            ("memory_store", store, "paths"),
-            [item.key for item in memory.search_items(("memory_store", store, "paths"))],
-        )
-    assert [each.path for each in stores.memories.list(store)] == ["/a"]
-    with pytest.raises(anthropic.ConflictError):
-        stores.memories.create(store, path="/a", content="y")
-
-
 def test_lone_surrogates_are_refused_in_names_and_come_back_in_content(server: Running, stores: Any) -> None:
     for body in ({"name": "a\ud800"}, {"name": "a", "metadata": {"b\ud800": "c"}}):
         status, problem = post(server, "", body)

@@ -11,8 +11,9 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from itertools import islice
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias
 
 from memoranda.aio.threads import Threads, off_loop
 from memoranda.errors import Conflict, InvalidInput, NotFound
@@ -38,22 +39,18 @@ from memoranda.server.memory_store_values import (
     path_key,
     to_bytes,
 )
+from memoranda.storage.write import retry_on_conflict
 from memoranda.types import Scope
 
 Page: TypeAlias = tuple[list[Json], str | None]
 """What is on a page, and where the next one begins; None on the last one."""
-_R = TypeVar("_R")
 _STORES: Final = ("memory_stores",)
 _CONTENT: Final = "memory_store"
 """The first name of the namespaces that hold what is in the stores."""
-_HAS_PATHS: Final = "paths"
-"""The key that says that a store has its paths: those that version 0.1.0 wrote had none."""
 _CHUNK: Final = 50
 """Documents of up to 100 kB that are read or deleted at once."""
 _MAX_READ: Final = 200
 """Versions or stores that are read for one page, of which a filter may leave out most."""
-_MAX_TRIES: Final = 100
-"""Enough for that many concurrent writers: of writers that collide, one succeeds each time."""
 _EMPTY: Final = {"content": None, "content_sha256": None, "content_size_bytes": None}
 _SEARCHED: Final = PutOptions(index=("content",))
 _NOT_SEARCHED: Final = PutOptions(index=False)
@@ -83,21 +80,21 @@ class MemoryStores:
             "updated_at": now,
             "archived_at": None,
         }
-        self._commit({}, _put(_STORES, store), _paths_are_kept(store["id"]))
+        self._commit({}, _put(_STORES, store))
         return store
 
     def get_store(self, store_id: str) -> Json:
         return self._get_store(store_id)[0]
 
-    def list_stores(self, wanted: Callable[[Json], bool], page: str | None, limit: int) -> Page:
+    def list_stores(self, matches: Callable[[Json], bool], page: str | None, limit: int) -> Page:
         """Return a page of the stores, the newest first."""
-        return self._newest(_STORES, "memory_store", wanted, page, limit)
+        return self._newest(_STORES, "memory_store", matches, page, limit)
 
     def update_store(self, store_id: str, changes: Mapping[str, Any]) -> Json:
-        return _until_no_conflict(lambda: self._update_store(store_id, changes))
+        return _retry(lambda: self._update_store(store_id, changes))
 
     def archive_store(self, store_id: str) -> Json:
-        return _until_no_conflict(lambda: self._archive_store(store_id))
+        return _retry(lambda: self._archive_store(store_id))
 
     def delete_store(self, store_id: str) -> Json:
         # Archived first, so that nobody adds to it meanwhile, and deleted last: what was interrupted can be repeated.
@@ -105,7 +102,6 @@ class MemoryStores:
         for kind in ("paths", "memories", "versions"):
             while self.items.delete_some(self.scope, (_CONTENT, store_id, kind), _CHUNK):
                 pass
-        self.items.delete_some(self.scope, (_CONTENT, store_id), _CHUNK)
         self.items.delete(self.scope, _STORES, [store_id])
         return {"type": "memory_store_deleted", "id": store_id}
 
@@ -122,7 +118,7 @@ class MemoryStores:
             }
             return self._write(document, (checked, text), expected, "created")
 
-        return _until_no_conflict(create)
+        return _retry(create)
 
     def get_memory(self, store_id: str, memory_id: str) -> Json:
         self.get_store(store_id)
@@ -133,7 +129,6 @@ class MemoryStores:
         if not prefix.startswith("/") or not prefix.endswith("/"):
             raise InvalidInput("path_prefix must begin and end with /, such as /notes/")
         self.get_store(store_id)
-        self._keep_paths(store_id)
         start = path_key(prefix) if page is None else check_page(page)
         found = list(islice(self._below(store_id, prefix, depth, start), limit + 1))
         return found[:limit], path_key(found[limit]["path"]) if len(found) > limit else None
@@ -157,7 +152,7 @@ class MemoryStores:
             expected[item.namespace, item.key] = item.updated_at
             return document if after == before else self._write(document, after, expected, "modified", removed)
 
-        return _until_no_conflict(change)
+        return _retry(change)
 
     def delete_memory(self, store_id: str, memory_id: str, expected_hash: str | None) -> Json:
         def delete() -> None:
@@ -169,17 +164,17 @@ class MemoryStores:
             version = self._version({**document, **_EMPTY}, "deleted")
             self._commit(removed, _put_version(version), removed=removed)
 
-        _until_no_conflict(delete)
+        _retry(delete)
         return {"type": "memory_deleted", "id": memory_id}
 
     def get_version(self, store_id: str, version_id: str) -> Json:
         self.get_store(store_id)
         return self._get((_CONTENT, store_id, "versions"), version_id, "memory_version")[0]
 
-    def list_versions(self, store_id: str, wanted: Callable[[Json], bool], page: str | None, limit: int) -> Page:
+    def list_versions(self, store_id: str, matches: Callable[[Json], bool], page: str | None, limit: int) -> Page:
         """Return a page of the versions, the newest first."""
         self.get_store(store_id)
-        return self._newest((_CONTENT, store_id, "versions"), "memory_version", wanted, page, limit)
+        return self._newest((_CONTENT, store_id, "versions"), "memory_version", matches, page, limit)
 
     def redact_version(self, store_id: str, version_id: str) -> Json:
         """Remove the content and path of a version. That of a current one would still be in its document."""
@@ -197,7 +192,7 @@ class MemoryStores:
             self._commit({(item.namespace, item.key): item.updated_at}, _put(item.namespace, changed))
             return changed
 
-        return _until_no_conflict(redact)
+        return _retry(redact)
 
     def _update_store(self, store_id: str, changes: Mapping[str, Any]) -> Json:
         expected, store = self._writable(store_id), self.get_store(store_id)
@@ -235,7 +230,6 @@ class MemoryStores:
 
     def _free_path(self, store_id: str, path: str) -> dict[ItemName, datetime | None]:
         """Return that no other document is expected to have the path; raise `PathTaken` when one has it."""
-        self._keep_paths(store_id)
         namespace, key = (_CONTENT, store_id, "paths"), path_key(path)
         entry = self.items.get(self.scope, namespace, key)
         if entry is not None and self._document_at(store_id, entry) is not None:
@@ -271,17 +265,6 @@ class MemoryStores:
                     break
                 if document is not None:
                     yield document
-
-    def _keep_paths(self, store_id: str) -> None:
-        """Write the paths of a store that has none yet."""
-        if self.items.get(self.scope, (_CONTENT, store_id), _HAS_PATHS) is not None:
-            return
-        start = ""
-        while page := self.items.page(self.scope, (_CONTENT, store_id, "memories"), limit=_CHUNK, start=start):
-            documents: list[Any] = [item.value for item in page if is_one(item, "memory")]
-            self._commit({}, *(_put_path(store_id, document) for document in documents))
-            start = page[-1].key + NEXT
-        self._commit({}, _paths_are_kept(store_id))
 
     def _write(
         self,
@@ -340,9 +323,9 @@ class MemoryStores:
         return item if item is not None and is_one(item, kind) else None
 
     def _newest(
-        self, namespace: NamespacePath, kind: str, wanted: Callable[[Json], bool], page: str | None, limit: int
+        self, namespace: NamespacePath, kind: str, matches: Callable[[Json], bool], page: str | None, limit: int
     ) -> Page:
-        """Return a page of what is wanted. It may be short, or empty, where a filter leaves out very many."""
+        """Return a page of what matches. It may be short, or empty, where a filter leaves out very many."""
         end = None if page is None else check_label(page, "page")
         found: list[Json] = []
         for _ in range(0, _MAX_READ, _CHUNK):
@@ -350,12 +333,15 @@ class MemoryStores:
             for item in read:
                 if len(found) == limit:
                     return found, end
-                if is_one(item, kind) and wanted(item.value):
+                if is_one(item, kind) and matches(item.value):
                     found.append(item.value)
                 end = item.key
             if len(read) < _CHUNK:
                 return found, None
         return found, end
+
+
+_retry: Final = partial(retry_on_conflict, final=(PathTaken, ContentChanged))
 
 
 class AsyncMemoryStores:
@@ -381,18 +367,6 @@ class AsyncMemoryStores:
     redact_version = off_loop(MemoryStores.redact_version)
 
 
-def _until_no_conflict(change: Callable[[], _R]) -> _R:
-    """Run a change that reads and then writes; run it again while another writer was faster."""
-    for _ in range(_MAX_TRIES - 1):
-        try:
-            return change()
-        except (PathTaken, ContentChanged):
-            raise
-        except Conflict:
-            continue
-    return change()
-
-
 def _put(namespace: NamespacePath, value: Json) -> ItemPut:
     return ItemPut(namespace, value["id"], value, _NOT_SEARCHED)
 
@@ -407,7 +381,3 @@ def _put_path(store_id: str, document: Json) -> ItemPut:
 
 def _path_entry(document: Json) -> Json:
     return {"path": document["path"], "memory_id": document["id"]}
-
-
-def _paths_are_kept(store_id: str) -> ItemPut:
-    return ItemPut((_CONTENT, store_id), _HAS_PATHS, {"kept": True}, _NOT_SEARCHED)

@@ -124,19 +124,23 @@ def apply_changes(tx: Transaction, changes: Sequence[Change]) -> list[Outcome]:
     return outcomes
 
 
-def retry_on_conflict(work: Callable[[], _R], again: Callable[[], _R] | None = None) -> _R:
+def retry_on_conflict(
+    work: Callable[[], _R], again: Callable[[], _R] | None = None, *, final: tuple[type[Conflict], ...] = ()
+) -> _R:
     """Run work that reads and then writes; run it again while another writer was faster, at most a hundred times.
 
     Args:
         work: What is run.
         again: What is run in place of it at every second try.
+        final: Conflicts that would be the same at the next try.
     """
     ways = (work, again or work)
     for attempt in range(_MAX_TRIES - 1):
         try:
             return ways[attempt % 2]()
-        except Conflict:
-            continue
+        except Conflict as error:
+            if isinstance(error, final):
+                raise
     return work()
 
 
