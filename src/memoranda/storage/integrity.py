@@ -18,26 +18,47 @@ from memoranda.storage.schema import claims, lineage, memories, messages, revisi
 from memoranda.text.terms import content_hash, lexical_keys
 
 _BATCH: Final = 500
+_NOT_LOGGED: Final = "SELECT id FROM memories EXCEPT SELECT memory_id FROM changes WHERE op = 'add'"
+_WRONG_SIZE: Final = "length(data) <> 4 * dimension OR length(sentences) % dimension <> 0"
+_CHECKS: Final = {
+    "memories without a vector": """
+        SELECT id FROM memories WHERE content <> '' AND EXISTS (SELECT 1 FROM generations WHERE active = 1)
+        EXCEPT SELECT memory_id FROM vectors JOIN generations ON generations.id = generation WHERE active = 1
+        ORDER BY id""",
+    "vectors of the wrong size": f"""
+        SELECT memory_id FROM vectors JOIN generations ON generations.id = generation WHERE {_WRONG_SIZE}""",
+    "memories missing from the change log": f"{_NOT_LOGGED} ORDER BY id",
+}
+_REPAIRS: Final = {
+    "vectors of the wrong size removed, to be made again": f"""
+        DELETE FROM vectors WHERE EXISTS
+        (SELECT 1 FROM generations WHERE generations.id = vectors.generation AND ({_WRONG_SIZE}))""",
+    "memories entered in the change log": f"""
+        INSERT INTO changes (op, memory_id, tenant, "user", at)
+        SELECT 'add', id, tenant, "user", recorded_at FROM memories WHERE id IN ({_NOT_LOGGED})""",
+}
 
 
-def run_checks(tx: ReadTransaction, checks: Mapping[str, str]) -> list[str]:
+def run_checks(tx: ReadTransaction, own: Mapping[str, str]) -> list[str]:
     """Return one sentence for each check that selects rows, with the first of them; then the damaged rows.
 
     Args:
         tx: The transaction.
-        checks: For each sentence, a query for the ids of rows of which it is true.
+        own: The checks of this store: for each sentence, a query for the ids of rows of which it is true.
     """
     found = []
-    for what, query in checks.items():
+    for what, query in {**_CHECKS, **own}.items():
         if ids := [str(row[0]) for row in tx.execute(text(query))]:
             found.append(f"{len(ids)} {what}: {_first_of(ids)}")
     damaged = [*damaged_memories(tx), *find_damaged(tx, messages), *find_damaged(tx, revisions)]
     return [*found, *damaged, *_describe_claims(tx)]
 
 
-def run_repairs(tx: Transaction, repairs: Mapping[str, str]) -> list[str]:
-    """Run the statements, then write terms and claims again; return what was done, one sentence each."""
-    done = [f"{count} {what}" for what, each in repairs.items() if (count := tx.execute(text(each)).rowcount)]
+def run_repairs(tx: Transaction, own: Mapping[str, str]) -> list[str]:
+    """Run the statements, those of this store last, then write terms and claims again; return what was done."""
+    done = [
+        f"{count} {what}" for what, each in {**_REPAIRS, **own}.items() if (count := tx.execute(text(each)).rowcount)
+    ]
     if count := add_terms(tx):
         done.append(f"{plural(count, 'memory')} given their terms again")
     if count := _restore_claims(tx):

@@ -38,7 +38,7 @@ from memoranda.storage.base import (
 )
 from memoranda.storage.integrity import renew_terms
 from memoranda.storage.meta import COPY_UNFINISHED, delete_meta, get_meta, set_meta, unfinished_copy
-from memoranda.storage.postgres import integrity, search, vacuum
+from memoranda.storage.postgres import maintenance, search
 from memoranda.storage.postgres.committers import Committers, OwnersLocked, Request, describe_owners, owners_of
 from memoranda.storage.postgres.connections import (
     ServerConnections,
@@ -72,12 +72,11 @@ from memoranda.storage.postgres.transaction import (
 from memoranda.storage.rows import index_row, stored_name, to_micros
 from memoranda.storage.schema import ERASURE_PENDING, LAST_ERASURE
 from memoranda.text.terms import TERMS_VERSION
-from memoranda.threads import register_fork_handler
+from memoranda.threads import MAX_STOP_SECONDS, register_fork_handler
 from memoranda.types import ANY, Clock, IntArray, Memory, Scope, utc_now
 from memoranda.validation import check_clock
 
 R = TypeVar("R")
-_MAX_STOP_SECONDS: Final = 5.0
 _LOGGER: Final = logging.getLogger("memoranda")
 _TRIES: Final = 6
 _VACUUMS: Final = 3
@@ -234,10 +233,10 @@ class PostgresStore:
         for attempt in range(1, _VACUUMS + 1):
             with self._connections.outside_transactions() as connection:
                 driver = driver_of(connection)
-                if refused := vacuum.refused_tables(driver):
+                if refused := maintenance.refused_tables(driver):
                     _LOGGER.warning("%s", _MAY_NOT_VACUUM.format(where=self._connections.where, table=refused[0]))
                     return False
-                vacuum.vacuum(driver, rewrite=rewrite)
+                maintenance.vacuum(driver, rewrite=rewrite)
             if self.write(_finish_erasure, tenant=ANY):
                 self._held = None
                 return True
@@ -247,10 +246,10 @@ class PostgresStore:
         return False
 
     def check(self) -> list[str]:
-        return self.read(integrity.find_problems, tenant=ANY)
+        return self.read(maintenance.find_problems, tenant=ANY)
 
     def repair(self) -> list[str]:
-        return self.write(integrity.repair_rows, tenant=ANY)
+        return self.write(maintenance.repair_rows, tenant=ANY)
 
     def next_ids(self) -> dict[str, int]:
         return self._fetch(None, read_next_ids)
@@ -270,7 +269,7 @@ class PostgresStore:
 
         def write(tx: Transaction) -> None:
             delete_meta(tx, COPY_UNFINISHED)
-            integrity.note_heads(tx)
+            maintenance.note_heads(tx)
             for name, number in next_ids.items():
                 tx.execute(SET_NEXT_ID, {"name": name, "key": KEYS[name], "number": number})
             tx.execute(SET_NEXT_GENERATION)
@@ -280,7 +279,7 @@ class PostgresStore:
     def status(self) -> StoreStatus:
         def ask(driver: Any) -> tuple[Any, ...]:
             found = driver.execute(_STATUS, (ERASURE_PENDING,)).fetchone()
-            refused = vacuum.refused_tables(driver) if found[-1] else []
+            refused = maintenance.refused_tables(driver) if found[-1] else []
             return *found, refused, driver.info.parameter_status("server_version")
 
         size, role, bypasses, pending, refused, version = self._fetch(None, ask)
@@ -298,12 +297,12 @@ class PostgresStore:
         )
 
     def close(self) -> None:
-        self._commits.stop(_MAX_STOP_SECONDS)
+        self._commits.stop(MAX_STOP_SECONDS)
         self._connections.close()
 
     def before_fork(self) -> None:
         """End the thread that commits, which the child would not have."""
-        self._commits.stop(_MAX_STOP_SECONDS)
+        self._commits.stop(MAX_STOP_SECONDS)
 
     def after_fork(self, *, in_child: bool) -> None:
         self._connections.after_fork(in_child=in_child)
@@ -425,14 +424,14 @@ def _is_unmarked(error: BaseException | None) -> bool:
 
 def _remove_empty_owners(tx: Transaction) -> None:
     """Remove the names of owners of whom nothing is left: their rows are erased with this transaction."""
-    integrity.remove_empty_owners(tx)
+    maintenance.remove_empty_owners(tx)
     if (pending := get_meta(tx, ERASURE_PENDING)) is not None:
         set_meta(tx, ERASURE_PENDING, pending)
 
 
 def _finish_erasure(tx: Any) -> bool:
     """Remove the mark of an erasure when its rows are gone; somebody may have erased more since they were removed."""
-    if not vacuum.is_clean(tx.driver):
+    if not maintenance.is_clean(tx.driver):
         return False
     delete_meta(tx, ERASURE_PENDING)
     return True
@@ -440,7 +439,7 @@ def _finish_erasure(tx: Any) -> bool:
 
 def _renew_terms(tx: Any) -> None:
     renew_terms(tx)
-    integrity.renew_searches(tx)
+    maintenance.renew_searches(tx)
     set_meta(tx, TERMS, TERMS_VERSION)
 
 

@@ -43,15 +43,6 @@ from memoranda.text.terms import TERMS_VERSION
 _OWN_HASH: Final = "memoranda_row_hash(id, tenant, agent, user, session, key, content, value, metadata, notes)"
 _CHECKS: Final = {
     "memories without terms": "SELECT id FROM memories WHERE terms = '' AND plain_text(content) GLOB '*[a-zA-Z0-9]*'",
-    "memories without a vector": """
-        SELECT id FROM memories WHERE content <> '' AND EXISTS (SELECT 1 FROM generations WHERE active)
-        AND id NOT IN
-        (SELECT memory_id FROM vectors JOIN generations ON generations.id = generation WHERE active)""",
-    "vectors of the wrong size": """
-        SELECT memory_id FROM vectors JOIN generations ON generations.id = generation
-        WHERE length(data) != 4 * dimension OR length(sentences) % dimension != 0""",
-    "memories missing from the change log": """
-        SELECT id FROM memories WHERE id NOT IN (SELECT memory_id FROM changes WHERE op = 'add')""",
     "numbers missing from the change log, by the last one before them": """
         SELECT seq FROM changes WHERE seq < (SELECT max(seq) FROM changes) AND seq + 1 NOT IN (SELECT seq FROM changes)
         UNION ALL SELECT 0 WHERE (SELECT min(seq) FROM changes) > 1
@@ -76,15 +67,9 @@ _CHECKS: Final = {
 }
 _REPAIRS: Final = {
     "vectors without a memory removed": "DELETE FROM vectors WHERE memory_id NOT IN (SELECT id FROM memories)",
-    "vectors of the wrong size removed, to be made again": """
-        DELETE FROM vectors WHERE EXISTS (SELECT 1 FROM generations WHERE generations.id = vectors.generation
-        AND (length(data) != 4 * dimension OR length(sentences) % dimension != 0))""",
     "memories detached from a message that is gone": """
         UPDATE memories SET message_seq = NULL
         WHERE message_seq IS NOT NULL AND message_seq NOT IN (SELECT seq FROM messages)""",
-    "memories entered in the change log": """
-        INSERT INTO changes (op, memory_id, tenant, user, at) SELECT 'add', id, tenant, user, recorded_at
-        FROM memories WHERE id NOT IN (SELECT memory_id FROM changes WHERE op = 'add')""",
     "entries of the change log given the owner of their memory": f"""
         UPDATE changes SET (tenant, user) = (SELECT tenant, user FROM memories WHERE memories.id = changes.memory_id)
         WHERE EXISTS (SELECT 1 FROM memories WHERE memories.id = changes.memory_id

@@ -1,13 +1,23 @@
-"""Check and repair the rows of a PostgreSQL database. Its pages are the server's to check: data checksums, amcheck."""
+"""Check and repair the rows of a PostgreSQL database, and remove erased ones from its pages.
+
+The pages are the server's to check: data checksums, amcheck.
+
+PostgreSQL keeps a deleted row until no transaction can see it any more and a vacuum has come by. A vacuum that freezes
+notes, for each table, the oldest transaction that a row of it still names. When that is younger than the transaction
+that erased, no row that it deleted is left; a long transaction, a prepared one, or a standby that holds rows keeps it
+older. No other number says so to a role without special rights.
+"""
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from sqlalchemy import text
 
 from memoranda.storage.base import ReadTransaction, Transaction
 from memoranda.storage.integrity import run_checks, run_repairs
+from memoranda.storage.postgres.tables import OWN_TABLES
+from memoranda.storage.schema import ERASURE_PENDING
 
 _UNEVEN: Final = """
   SELECT tenant, agent, "user", session, min(seq) AS first FROM messages WHERE position IS NOT NULL
@@ -21,17 +31,6 @@ _WRONG_COUNTS: Final = """
   WHERE coalesce(stored.entries, 0) <> coalesce(counted.entries, 0)"""
 _CHECKS: Final = {
     "memories without terms": "SELECT id FROM memories WHERE terms = '' AND content ~ '[a-zA-Z0-9]'",
-    "memories without a vector": """
-        SELECT id FROM memories WHERE content <> '' AND EXISTS (SELECT 1 FROM generations WHERE active = 1)
-        AND NOT EXISTS
-        (SELECT 1 FROM vectors JOIN generations ON generations.id = generation
-         WHERE active = 1 AND memory_id = memories.id)""",
-    "vectors of the wrong size": """
-        SELECT memory_id FROM vectors JOIN generations ON generations.id = generation
-        WHERE length(data) <> 4 * dimension OR length(sentences) % dimension <> 0""",
-    "memories missing from the change log": """
-        SELECT id FROM memories WHERE NOT EXISTS
-        (SELECT 1 FROM changes WHERE op = 'add' AND memory_id = memories.id)""",
     "memory types with a wrong count": f"SELECT name FROM ({_WRONG_COUNTS}) AS wrong",
     "owners whose latest change is not noted": """
         SELECT c."user" FROM (SELECT tenant, "user", max(seq) AS head FROM changes GROUP BY tenant, "user") AS c
@@ -48,13 +47,6 @@ _REMOVE_EMPTY: Final = """
     DELETE FROM {} AS o WHERE NOT EXISTS
     (SELECT 1 FROM changes AS c WHERE c.tenant = o.tenant AND c."user" = o."user")"""
 _REPAIRS: Final = {
-    "vectors of the wrong size removed, to be made again": """
-        DELETE FROM vectors USING generations
-        WHERE generations.id = vectors.generation
-        AND (length(data) <> 4 * dimension OR length(sentences) % dimension <> 0)""",
-    "memories entered in the change log": """
-        INSERT INTO changes (op, memory_id, tenant, "user", at) SELECT 'add', id, tenant, "user", recorded_at
-        FROM memories WHERE NOT EXISTS (SELECT 1 FROM changes WHERE op = 'add' AND memory_id = memories.id)""",
     "latest changes noted": _NOTE_HEADS,
     "counts corrected": f"""
         INSERT INTO counter_parts AS known (tenant, kind, name, entries, last_at)
@@ -94,3 +86,44 @@ def repair_rows(tx: Transaction) -> list[str]:
     """Rebuild what derives from the rows; return what was done, one sentence each."""
     renew_searches(tx)
     return run_repairs(tx, _REPAIRS)
+
+
+_MAY_MAINTAIN: Final = 170_000
+"""The version of the server from which on another role than the owner may be let vacuum."""
+_VACUUM: Final = "VACUUM (FREEZE, ANALYZE, INDEX_CLEANUP ON) {}"
+_REWRITE: Final = "VACUUM (FULL, FREEZE, ANALYZE) {}"
+# The row of the mark names the transaction that wrote it last: the latest one that erased.
+_LEFT: Final = f"""
+SELECT count(*) FROM meta AS mark, pg_class AS c LEFT JOIN pg_class AS long ON long.oid = c.reltoastrelid
+WHERE mark.key = '{ERASURE_PENDING}' AND c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r'
+AND c.relname = ANY(%s) AND greatest(age(c.relfrozenxid), age(long.relfrozenxid)) >= age(mark.xmin)"""
+_REFUSED: Final = """
+SELECT relname FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'
+AND relname = ANY(%s) AND NOT {}
+AND NOT pg_has_role((SELECT datdba FROM pg_database WHERE datname = current_database()), 'USAGE') ORDER BY relname"""
+_CLEANED: Final = [name for name in OWN_TABLES if name not in ("commits", "generations", "jobs")]
+"""Those of which an erasure deletes something; the others hold nothing that a user said."""
+
+
+def refused_tables(driver: Any) -> list[str]:
+    """Return the tables that this role may not vacuum: the server would leave them out, and only warn."""
+    is_newer = driver.info.server_version >= _MAY_MAINTAIN
+    may = "has_table_privilege(oid, 'MAINTAIN')" if is_newer else "pg_has_role(relowner, 'USAGE')"
+    return [row[0] for row in driver.execute(_REFUSED.format(may), (_CLEANED,)).fetchall()]
+
+
+def vacuum(driver: Any, *, rewrite: bool = False) -> None:
+    """Remove deleted rows from the pages, and their values from the statistics of the planner.
+
+    Args:
+        driver: A connection outside of a transaction.
+        rewrite: Write each table anew, so that free space keeps nothing either. Nobody reads or writes it meanwhile.
+    """
+    known = "SELECT relname FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relname = ANY(%s)"
+    for (name,) in driver.execute(f"{known} AND relkind = 'r' ORDER BY relname", (_CLEANED,)).fetchall():
+        driver.execute((_REWRITE if rewrite else _VACUUM).format(name))
+
+
+def is_clean(driver: Any) -> bool:
+    """Return whether no table holds a row that was erased."""
+    return bool(driver.execute(_LEFT, (_CLEANED,)).fetchone()[0] == 0)
