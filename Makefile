@@ -48,7 +48,7 @@ prove: $(READY)  ## Run the long versions of the reliability tests (docs/reliabi
 
 engines: $(READY)  ## Test Chroma, mem0 and Ray in a separate environment, as they are large.
 	$(PYTHON) -m venv .bench/engines
-	.bench/engines/bin/python -m pip install --quiet $(MODELS) $(RERANKER) -e ".[cli,dev,chroma,mem0,ray]"
+	.bench/engines/bin/python -m pip install --quiet $(MODELS) $(RERANKER) -e ".[dev,chroma,mem0,ray]"
 	MEMORANDA_ENGINES=1 .bench/engines/bin/pytest tests/engines
 
 # `make integrations NAMES="langgraph-store mem0"` runs a part.
@@ -78,7 +78,7 @@ clean:  ## Remove the environment and what was built.
 $(INSTALLED): pyproject.toml $(wildcard packages/*/*.*)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet $(MODELS) -e ".[cli]"
+	$(BIN)/python -m pip install --quiet $(MODELS) -e .
 	touch $@
 
 $(READY): $(INSTALLED)

@@ -37,7 +37,7 @@ def serving(folder: Path) -> Iterator[str]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "memoranda.cli.main", "serve", "--db", str(folder / "m.db"), "--port", str(port)]
+    command = [sys.executable, "-m", "memoranda", "serve", "--db", str(folder / "m.db"), "--port", str(port)]
     url = f"http://127.0.0.1:{port}"
     with subprocess.Popen(command, env=dict(os.environ), stderr=subprocess.DEVNULL) as server:
         try:

@@ -137,7 +137,7 @@ class CommandLine(Memoranda):
 
     def command(self) -> list[str]:
         options = ["--db", str(self.folder / "server.db"), "--port", str(self.port)]
-        return [sys.executable, "-m", "memoranda.cli.main", "serve", *options]
+        return [sys.executable, "-m", "memoranda", "serve", *options]
 
 
 class Chroma(Server):

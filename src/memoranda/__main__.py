@@ -1,5 +1,5 @@
 """`python -m memoranda`: the command line."""
 
-from memoranda.cli.main import main
+from memoranda.cli.app import main
 
 main()

@@ -18,7 +18,7 @@ _START_SECONDS = 30
 
 
 def command(database: Path, *options: str) -> list[str]:
-    return ["-m", "memoranda.cli.main", "mcp", "--db", str(database), *options]
+    return ["-m", "memoranda", "mcp", "--db", str(database), *options]
 
 
 def environment() -> dict[str, str]:

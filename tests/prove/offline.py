@@ -21,8 +21,8 @@ ROOT = Path(__file__).resolve().parents[2]
 HOOK = Path(__file__).parent / "no_network"
 PROGRAMS = (
     ("memoranda.demo",),
-    ("memoranda.cli.main", "add", "Nora is allergic to walnuts.", "--db", "{folder}/m.db"),
-    ("memoranda.cli.main", "recall", "What must Nora not eat?", "--db", "{folder}/m.db"),
+    ("memoranda", "add", "Nora is allergic to walnuts.", "--db", "{folder}/m.db"),
+    ("memoranda", "recall", "What must Nora not eat?", "--db", "{folder}/m.db"),
 )
 SHORT = ("tests/unit/dates", "tests/unit/recall/test_render.py", "tests/unit/client/test_imports.py", "tests/unit/mcp")
 PARTS = tuple(f"tests/unit/{name.name}" for name in sorted((ROOT / "tests/unit").iterdir()) if name.is_dir())

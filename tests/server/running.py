@@ -74,7 +74,7 @@ def process(folder: Path, host: str = "127.0.0.1", **environment: str) -> Iterat
 def command_line(folder: Path, *options: str, **environment: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """Run `memoranda serve`; yield the process and its address."""
     port = free_port()
-    command = ["-m", "memoranda.cli.main", "serve", "--db", f"{folder}/server.db", "--port", str(port), *options]
+    command = ["-m", "memoranda", "serve", "--db", f"{folder}/server.db", "--port", str(port), *options]
     with _started(folder, port, command, environment) as server:
         yield server
 
@@ -82,7 +82,7 @@ def command_line(folder: Path, *options: str, **environment: str) -> Iterator[tu
 @contextmanager
 def start(folder: Path, *command: str, **environment: str) -> Iterator[subprocess.Popen[str]]:
     """Run a command of `memoranda`; yield the process."""
-    with _started(folder, 0, ["-m", "memoranda.cli.main", *command], environment) as (server, _):
+    with _started(folder, 0, ["-m", "memoranda", *command], environment) as (server, _):
         yield server
 
 
@@ -90,7 +90,7 @@ def start(folder: Path, *command: str, **environment: str) -> Iterator[subproces
 def dashboard(folder: Path) -> Iterator[str]:
     """Run `memoranda ui`; yield its address once it answers."""
     port = free_port()
-    command = ["-m", "memoranda.cli.main", "ui", "--port", str(port), "--no-browser"]
+    command = ["-m", "memoranda", "ui", "--port", str(port), "--no-browser"]
     with _started(folder, port, command, {"MEMORY_DB_URL": f"sqlite:///{folder}/server.db"}) as (_, url):
         wait_for(url)
         yield url

@@ -60,3 +60,8 @@ def main_options(
     ] = False,
 ) -> None:
     """Memory for AI agents."""
+
+
+def main() -> None:
+    """Run the command line, under its own name however it was started."""
+    app(prog_name="memoranda")

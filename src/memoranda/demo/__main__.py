@@ -7,11 +7,11 @@ import io
 import subprocess
 import sys
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from memoranda.errors import InvalidInput, MemorandaError, MissingExtra
+from memoranda.demo.steps import answer_questions, store_conversation
+from memoranda.errors import InvalidInput, MemorandaError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -39,11 +39,7 @@ def _make_parser() -> argparse.ArgumentParser:
 
 
 def _run(keep: Path | None, ask: Path | None, kept: bool) -> int:
-    if find_spec("rich") is None:
-        raise MissingExtra("The demo", "cli")
     if ask is not None:
-        from memoranda.demo.steps import answer_questions  # after the check for Rich, which it needs
-
         answer_questions(ask, kept=kept)
         return 0
     if keep is not None:
@@ -53,8 +49,6 @@ def _run(keep: Path | None, ask: Path | None, kept: bool) -> int:
 
 
 def _run_both_processes(path: Path, *options: str) -> int:
-    from memoranda.demo.steps import store_conversation
-
     store_conversation(path)
     sys.stdout.flush()
     # A new process, which shares nothing with the first one but the file.

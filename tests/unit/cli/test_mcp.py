@@ -228,7 +228,7 @@ def test_package_without_extras_has_what_uvx_needs_to_start_the_server() -> None
     project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text("utf-8"))["project"]
     installed = " ".join(project["dependencies"])
     assert all(f"{name}>=" in installed for name in ("mcp", "typer"))
-    assert project["scripts"]["memoranda"] == "memoranda.cli.main:main"
+    assert project["scripts"]["memoranda"] == "memoranda.cli.app:main"
 
 
 def test_messages_can_be_used_as_they_are(run: Memoranda, tmp_path: Path) -> None:

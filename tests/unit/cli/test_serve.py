@@ -91,7 +91,7 @@ def test_ui_opens_the_browser_when_it_answers(tmp_path: Path) -> None:
         "    print('visited', urllib.request.urlopen(url + 'healthz').status, flush=True)\n"
         "    os.kill(os.getpid(), signal.SIGINT)\n"
         "webbrowser.open = visit\n"
-        "from memoranda.cli.main import main\n"
+        "from memoranda.cli.app import main\n"
         "main()\n"
     )
     variables = os.environ | {"MEMORY_DB_URL": f"sqlite:///{tmp_path}/m.db"}

@@ -12,7 +12,6 @@ from rich.cells import cell_len
 from scripts.record_demo import TARGET, recorded_lines, without_timings
 
 from memoranda import MemoryManager
-from memoranda.demo.__main__ import main
 from memoranda.demo.steps import (
     ASKED_AT,
     QUESTIONS,
@@ -166,11 +165,3 @@ def test_rank_is_position_of_first_turn_with_answer() -> None:
     evidence = next(turn for turn in TURNS if turn.id in question.now.turns)
     hits = (make_hit(TURNS[0], 0.9), make_hit(evidence, 0.8), make_hit(evidence, 0.7))
     assert Answer(question, Recall(hits, "r1", question.text, 0.9), 3.0).rank == 2
-
-
-def test_demo_without_rich_prints_install_line(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setitem(sys.modules, "rich", None)
-    assert main([]) == 1
-    assert 'pip install "memoranda[cli]"' in capsys.readouterr().err
