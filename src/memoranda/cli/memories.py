@@ -30,6 +30,7 @@ from memoranda.cli.output import (
 from memoranda.cli.recall import Limit, Offset
 from memoranda.display import plural
 from memoranda.errors import InvalidInput, NotFound
+from memoranda.records import build
 from memoranda.results.maintenance import ForgetReceipt
 from memoranda.types import ANY, JSON, Outcome
 
@@ -193,8 +194,6 @@ def _forget_again(options: CommandOptions, receipts_file: Path | None, yes: bool
 
 
 def _read_receipts(path: Path) -> list[ForgetReceipt]:
-    from memoranda.records import build
-
     try:
         return [build(ForgetReceipt, values) for values in json.loads(path.read_text(encoding="utf-8"))]
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:

@@ -16,6 +16,7 @@ import typer
 from memoranda.cli.options import DATABASE, SERVED, WRITE, CommandOptions, command, with_options
 from memoranda.cli.output import fields_table, hint, make_group, message, print_result, safe_text, table
 from memoranda.errors import InvalidInput
+from memoranda.types import DEFAULT_TENANT, utc_now
 
 if TYPE_CHECKING:
     from memoranda.server.config import ServerConfig
@@ -159,8 +160,6 @@ def list_keys(
 
 
 def _key_state(key: ApiKey) -> str:
-    from memoranda.types import utc_now
-
     if key.revoked_at is not None:
         return f"revoked {key.revoked_at.date()}"
     if key.expires_at is None:
@@ -329,8 +328,6 @@ def install(
 
 def _server_arguments(options: CommandOptions, tools: str) -> list[str]:
     """Return the arguments of the server: a client starts it in another folder and with another environment."""
-    from memoranda.types import DEFAULT_TENANT
-
     named = {
         "--db": _named_database(options),
         "--tenant": None if options.tenant == DEFAULT_TENANT else options.tenant,

@@ -20,6 +20,7 @@ from memoranda.display import plural
 from memoranda.errors import Incompatible, InvalidInput, NotFound
 from memoranda.files import is_file
 from memoranda.records import Record
+from memoranda.security.encryption import EncryptionKey, make_key, read_key
 from memoranda.types import Progress
 from memoranda.validation import check_days
 
@@ -84,8 +85,6 @@ def rekey(
 
 def find_key(file: Path | None, variable: str | None, command: str | None) -> str | None:
     """Return the key that the options of a command name; None when they name none."""
-    from memoranda.security.encryption import read_key
-
     text = None if variable is None else os.environ.get(variable, "")
     if text == "":
         raise InvalidInput(f"the environment variable {variable} is not set: put the key into it")
@@ -115,8 +114,6 @@ def _required_key(options: CommandOptions) -> EncryptionKey:
 
 
 def _make_key(text: str) -> EncryptionKey:
-    from memoranda.security.encryption import EncryptionKey
-
     return EncryptionKey(text)
 
 
@@ -319,7 +316,6 @@ def restore(
 
     If the file has another key than the one in the settings, name it with a key option.
     """
-    from memoranda.security.encryption import make_key
     from memoranda.transfer.copying import is_archive
     from memoranda.transfer.export import restore as restore_backup
 

@@ -21,6 +21,7 @@ from sqlalchemy import BindParameter, bindparam, delete, exists, insert, select,
 from memoranda.errors import Incompatible, MemorandaError
 from memoranda.messages.message import Message
 from memoranda.settings import MemoryConfig, database_url, encryption_key, get_settings
+from memoranda.storage import open_store
 from memoranda.storage.base import OwnedWork, ReadTransaction, Row, Transaction
 from memoranda.storage.changes import StoredMessage
 from memoranda.storage.message_log import MESSAGE_COLUMNS, check_message, message_hash
@@ -123,8 +124,6 @@ def unnamed_log() -> StoredLog:
 
 def _open_once(settings: MemoryConfig) -> Store:
     """Return the store of the settings: one for this process and URL, closed when the process ends."""
-    from memoranda.storage import open_store
-
     url = database_url(settings)
     with _opening:
         store = _open_stores.get(url)
