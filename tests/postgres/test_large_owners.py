@@ -176,7 +176,7 @@ def test_database_answers_while_a_large_owner_is_loaded(
 
     first = open_partitions()
     assert not isinstance(first.get(key, generation), StoredPartition)  # nobody has prepared the search yet
-    first.wait_for_loads()
+    first._loader.wait()
     second, load = open_partitions(), Partitions._load_instead
     loads = list[bool]()
 
@@ -188,7 +188,7 @@ def test_database_answers_while_a_large_owner_is_loaded(
     answering = second.get(key, generation)
     assert isinstance(answering, StoredPartition)
     assert answering.ids.tolist() == first.get(key, generation).ids.tolist()
-    second.wait_for_loads()
+    second._loader.wait()
     loaded = second.get(key, generation)
     assert not isinstance(loaded, StoredPartition)
     assert loaded.ids.tolist() == answering.ids.tolist()

@@ -196,10 +196,6 @@ class Partitions:
         self.save()
         return f"{len(partition):,} memories indexed"
 
-    def wait_for_loads(self) -> None:
-        """Wait until every large partition is in memory, and its search in the store is complete."""
-        self._loader.wait()
-
     def wait_for_graphs(self) -> None:
         """Wait until every large partition has its graph; until then they are searched exactly."""
         self._grower.wait()

@@ -206,11 +206,11 @@ def find_all_open(store: ValueStore, tenant: str) -> list[tuple[str, SessionReco
 
 
 def _read_register(store: ValueStore, tenant: str, session_ids: Sequence[str]) -> list[tuple[str, SessionRecord]]:
-    entries = store.get(Namespace(tenant), session_ids) if session_ids else {}
+    found = store.get(Namespace(tenant), session_ids) if session_ids else {}
+    entries = cast("dict[str, dict[str, JSON]]", found)
     return [
         (str(entry["workflow"]), SessionRecord.from_json(session_id, entry["record"]))
         for session_id, entry in entries.items()
-        if isinstance(entry, dict)  # an older version wrote the name of the workflow only
     ]
 
 
