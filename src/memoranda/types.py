@@ -360,7 +360,7 @@ class Explanation(Record):
     signals: dict[str, float] = field(default_factory=dict)
     """The values that `answerable` was computed from."""
     notes: tuple[str, ...] = ()
-    """What was looked up otherwise than the question says, and why: a time in which every memory lies, another name."""
+    """Adjustments to the question, such as an ignored time window."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -75,7 +75,7 @@ def add(
         ),
     ] = None,
 ) -> None:
-    """Store memories, and read facts from them. Nothing is refused as small talk."""
+    """Store memories, and read facts from them. Every text is stored."""
     if texts == ["-"]:
         texts = [line.strip() for line in sys.stdin.read().splitlines() if line.strip()]
     parsed_metadata = _parse_metadata(metadata)
@@ -159,7 +159,7 @@ def forget(
 def receipts(
     options: CommandOptions,
     receipt_id: Annotated[str | None, typer.Argument(help="Id of one receipt; without it, all are listed.")] = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", help="The largest number of receipts.")] = 100,
+    limit: Annotated[int, typer.Option("--limit", "-n", help="Maximum number of receipts.")] = 100,
 ) -> None:
     """Show the receipts of what was forgotten.
 

@@ -189,7 +189,7 @@ def why(
 
 
 def replay(options: CommandOptions, recall_id: Annotated[str, typer.Argument(help="Id that `recall` showed.")]) -> None:
-    """Show a past recall as it was answered then. Name the scope in which it was asked."""
+    """Show a past recall exactly as answered. Name the scope in which it was asked."""
     with options.open_manager() as manager:
         past = manager.replay(recall_id, **options.read_scope)
     print_result(past, options.as_json, lambda: _replay_view(past))

@@ -163,7 +163,7 @@ class MemorandaStore(AsyncOpenedSource):
 
 def _check_path(path: str) -> str:
     if not all(_SEGMENT.fullmatch(part) and ".." not in part for part in path.split("/")):
-        raise InvalidInput(f"{path!r} is no path of a memory file: write it like notes/main.md")
+        raise InvalidInput(f"{path!r} is not the path of a memory file: write it like notes/main.md")
     return path
 
 

@@ -240,7 +240,7 @@ def _field_tests(field: object, wanted: object) -> Iterator[tuple[str, _Test]]:
         raise InvalidType(f"a field in the filter must be a string, not {type(field).__name__}")
     if any(name.startswith("$") for name in field.split(".")):
         raise InvalidInput(
-            f"{field!r} is no field: name a field first, as in {{'rating': {{'$gte': 4}}}}; all must hold"
+            f"{field!r} is not a field: name a field first, as in {{'rating': {{'$gte': 4}}}}; all must hold"
         )
     copied = _copy_operand(wanted, field)
     if not isinstance(copied, dict) or not _has_operators(copied):
@@ -348,7 +348,7 @@ def _split_path(path: str) -> Iterator[re.Match[str]]:
         yield part
         position = part.end()
     if position < len(path) or path.endswith("."):
-        raise InvalidInput(f"{path!r} is no path: write it like title, author.name, tags[0] or items[*].text")
+        raise InvalidInput(f"{path!r} is not a path: write it like title, author.name, tags[0] or items[*].text")
 
 
 def _field(name: str) -> _Step:

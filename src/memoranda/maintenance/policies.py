@@ -84,7 +84,7 @@ class UpkeepSettings:
     fade_below: float = 0.03
     """A memory whose faded importance is below this is archived."""
     small_talk_only: bool = True
-    """Whether only small talk fades and is deleted; False also lets go of what a person said, by its importance."""
+    """Whether only small talk fades and is deleted; if not, also what a person said, by its importance."""
     keep_short_term: int = 200
     """How many short-term memories are kept per agent, user and session: the newest ones."""
     grace: timedelta = timedelta(days=30)

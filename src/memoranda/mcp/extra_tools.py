@@ -1,4 +1,4 @@
-"""Tools beside those for memories: what is known and disputed, and the sessions of workflows."""
+"""Tools for facts, conflicts, history and replay, and for the sessions of workflows."""
 
 from __future__ import annotations
 

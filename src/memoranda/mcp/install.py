@@ -181,7 +181,7 @@ def _origin() -> list[str]:
 
 def _find_client(name: str) -> McpClient:
     if name not in CLIENTS:
-        raise InvalidInput(f"{name!r} is no known client: choose one of {', '.join(CLIENTS)}")
+        raise InvalidInput(f"{name!r} is not a known client: choose one of {', '.join(CLIENTS)}")
     return CLIENTS[name]
 
 

@@ -85,7 +85,7 @@ def to_time(value: object) -> datetime:
     try:
         return datetime.fromtimestamp(value / 1000 if abs(value) >= _MILLISECONDS_FROM else value, UTC)
     except (ValueError, OverflowError, OSError) as error:
-        raise InvalidInput(f"timestamp is {value!r}, which is no moment that a calendar has") from error
+        raise InvalidInput(f"timestamp is {value!r}, which is out of range") from error
 
 
 def _to_content(given: object) -> object:

@@ -39,7 +39,7 @@ def as_message(value: object) -> Message:
 
 
 def no_message(value: object) -> InvalidType:
-    """Return the error for what is no message."""
+    """Return the error for what is not a message."""
     return InvalidType(
         f"expected a Message or a dict, not {type(value).__name__}: give one, or a reply of OpenAI's, Anthropic's or "
         f"LangChain's SDK; {CONVERTERS}"
@@ -114,8 +114,8 @@ def from_vendor(value: object) -> Message:
     found = Message.from_dict(data) if data.get("type") == "reasoning" else from_plain(data)
     if found is None:
         raise InvalidType(
-            f"{type(value).__name__} is no message, as it has no role: give a Message, a dict with role and content, "
-            f"or a reply of OpenAI's, Anthropic's or LangChain's SDK; {CONVERTERS}"
+            f"{type(value).__name__} is not a message, as it has no role: give a Message, a dict with role and "
+            f"content, or a reply of OpenAI's, Anthropic's or LangChain's SDK; {CONVERTERS}"
         )
     return found
 

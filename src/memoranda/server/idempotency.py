@@ -3,7 +3,7 @@
 The database holds a mark for each request, so that this is true in every process of every server on it, and the
 response for ten minutes. Erasing memories removes all responses of the tenant; their marks stay.
 
-The mark is no commit that anybody waits for on disk: what the request writes comes after it, and is never there
+The mark need not be on disk before the request continues: what the request writes comes after it, and is never there
 without it. The response is stored after it was sent.
 """
 

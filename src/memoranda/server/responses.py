@@ -38,7 +38,7 @@ MAX_ANSWER: Final = 32_000_000
 """Bytes of one answer, of those that only read and are not streamed."""
 _MAX_READ: Final = 128_000_000
 """Characters of memories that are read for one answer: a recall looks at more of them than it returns."""
-_UNSHARED: Final = 200_000
+_YIELD_AFTER: Final = 200_000
 """Bytes that are serialized at a time, which takes about a millisecond."""
 _ITEM: Final = 500
 """What an item costs beside its bytes, in bytes."""
@@ -181,7 +181,7 @@ def _to_json_endpoint(
             span.record_result(result)
         headers = {"ETag": f'"{result.version}"'} if isinstance(result, Memory) else None
         # What was written is answered, however long the answer is.
-        body = await _serialize(result, _Room(MAX_ANSWER if only_reads else None))
+        body = await _serialize(result, _ResponseLimit(MAX_ANSWER if only_reads else None))
         return Response(body, status, headers, media_type="application/json")
 
     return respond
@@ -196,11 +196,11 @@ def to_json(value: object) -> bytes:
 
 
 @dataclass(slots=True)
-class _Room:
+class _ResponseLimit:
     """How many bytes an answer may still have; any number when None. One item always fits."""
 
     left: int | None
-    unshared: int = 0
+    since_yield: int = 0
     """Bytes that were made since others could run."""
 
     async def take(self, part: bytes, *, is_first: bool) -> None:
@@ -208,26 +208,26 @@ class _Room:
             self.left -= len(part)
             if self.left < 0 and not is_first:
                 raise too_large()
-        self.unshared += len(part) + _ITEM
-        if self.unshared > _UNSHARED:
-            self.unshared = 0
+        self.since_yield += len(part) + _ITEM
+        if self.since_yield > _YIELD_AFTER:
+            self.since_yield = 0
             await asyncio.sleep(0)
 
 
-async def _serialize(value: object, room: _Room) -> bytes:
+async def _serialize(value: object, limit: _ResponseLimit) -> bytes:
     """Return the value as JSON. A list is serialized item by item, so that others run in between, up to its limit."""
     if isinstance(value, list | tuple) and len(value) > 1 and not is_dataclass(value):
         parts: list[bytes] = []
         for item in value:
             parts.append(to_json(item))
-            await room.take(parts[-1], is_first=len(parts) == 1)
+            await limit.take(parts[-1], is_first=len(parts) == 1)
         return b"[" + b",".join(parts) + b"]"
     # A page is a list and more: its fields are sent, not its items.
     if is_dataclass(value) and (
         isinstance(value, list) or any(_is_list(getattr(value, f.name)) for f in fields(value))
     ):
         members = [
-            to_json(field.name) + b":" + await _serialize(getattr(value, field.name), room) for field in fields(value)
+            to_json(field.name) + b":" + await _serialize(getattr(value, field.name), limit) for field in fields(value)
         ]
         return b"{" + b",".join(members) + b"}"
     return to_json(value)

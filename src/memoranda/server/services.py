@@ -1,7 +1,8 @@
-"""Opaque ids for callers with a key: a tenant cannot tell from its ids how much other tenants write.
+"""The parts of a running server: managers, sessions, keys and upkeep; opaque ids for callers with a key.
 
-The ids of a store are shared by its tenants. Here, at the boundary, they go through a secret permutation of the tenant:
-arguments on the way in, results, errors and texts on the way out. They stay integers, and stay the same for ever.
+With opaque ids a tenant cannot tell from them how much other tenants write. The ids of a store are shared by its
+tenants. Here, at the boundary, they go through a secret permutation of the tenant: arguments on the way in, results,
+errors and texts on the way out. They stay integers, and stay the same for ever.
 """
 
 from __future__ import annotations
@@ -346,7 +347,7 @@ class Services:
             return None
 
     async def _keep_up(self, store: Store) -> None:
-        """Do what is to be done every minute, until cancelled."""
+        """Check some rows and log abandoned sessions, every `scrub_seconds`."""
         while True:
             await asyncio.sleep(self._config.scrub_seconds)
             try:

@@ -1,4 +1,4 @@
-"""How much one call may read, where it is made for somebody else: a server must not hold what nobody has room for."""
+"""Limit how much one call may read on behalf of another."""
 
 from __future__ import annotations
 

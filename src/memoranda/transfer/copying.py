@@ -292,7 +292,7 @@ def _mark_target(tx: Transaction, source_id: str) -> None:
         found = [table.name for table in _DATA if tx.execute(select(table).limit(1)).first()]
         if found or known is not None:
             names = ", ".join(found) or "another copy"
-            raise Conflict(f"the target has data that is no copy of this source ({names}): name an empty database")
+            raise Conflict(f"the target has data that is not a copy of this source ({names}): name an empty database")
     set_meta(tx, COPY_SOURCE, source_id)
     set_meta(tx, COPY_UNFINISHED, "")
 

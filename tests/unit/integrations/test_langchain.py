@@ -56,7 +56,7 @@ def test_wrong_filter_or_memory_is_an_error_that_says_what_to_give(memory: Memor
     for wrong in ("year = 2024", [("year", 2024)], 5, lambda document: True):
         with pytest.raises(InvalidType, match="filter must be a dict"):
             store.similarity_search("tea", filter=wrong)  # type: ignore[arg-type]
-    with pytest.raises(InvalidInput, match="is no field"):
+    with pytest.raises(InvalidInput, match="is not a field"):
         store.similarity_search("tea", filter={"$or": [{"year": 1}]})
     for other in (5, {}):
         with pytest.raises(InvalidType, match="memory must be a MemoryManager"):

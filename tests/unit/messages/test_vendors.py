@@ -214,7 +214,7 @@ def test_a_model_that_is_no_message_is_an_error_that_names_the_converters() -> N
         as_message(Weather())
     with pytest.raises(InvalidType, match=r"from_openai.*from_anthropic"):
         as_message(3)
-    with pytest.raises(InvalidType, match="Weather is no message"):
+    with pytest.raises(InvalidType, match="Weather is not a message"):
         ConversationMemory().add(Weather())
 
 

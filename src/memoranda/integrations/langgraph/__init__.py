@@ -93,7 +93,7 @@ class MemorandaStore(OpenedSource, base.BaseStore):
             return self._search(op)
         if isinstance(op, base.ListNamespacesOp):
             return self._list_namespaces(op)
-        raise InvalidInput(f"{type(op).__name__} is no operation of a LangGraph store")
+        raise InvalidInput(f"{type(op).__name__} is not an operation of a LangGraph store")
 
     def _put(self, ops: list[base.PutOp]) -> None:
         """Store values of one namespace; None deletes one."""

@@ -96,7 +96,7 @@ def _read_receipt(values: Mapping[str, object]) -> ForgetReceipt:
     try:
         return build(ForgetReceipt, dict(values))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise InvalidInput(f"this is no receipt ({error}): send it as it was returned") from error
+        raise InvalidInput(f"this is not a receipt ({error}): send it as it was returned") from error
 
 
 def _parse_settings(values: dict[str, float | bool]) -> UpkeepSettings:

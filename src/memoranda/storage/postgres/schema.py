@@ -427,4 +427,4 @@ def _require_bound_role(connection: Connection, role: str) -> None:
     if is_owner:
         raise InvalidInput(f"the role {role!r} owns the tables, and could switch row-level security off: use another")
     if bypasses:
-        raise InvalidInput(f"the role {role!r} is not bound by row-level security: use one that is no superuser")
+        raise InvalidInput(f"the role {role!r} is not bound by row-level security: use one that is not a superuser")

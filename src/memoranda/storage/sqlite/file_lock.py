@@ -124,7 +124,7 @@ def require_database(path: Path) -> None:
     if evidence and not path.exists():  # looked at last: another process may be about to create it
         raise Incompatible(
             f"{path} is missing, and {' and '.join(evidence)} beside it shows that it was in use: put the database "
-            "file back or restore a backup; to begin a new one, move what is beside it away first"
+            "file back or restore a backup; to begin a new one, move the files next to it away first"
         )
 
 

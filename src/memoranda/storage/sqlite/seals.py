@@ -1,10 +1,10 @@
-"""Seals: a digest of each row that somebody relies on, so that a check finds rows which another program changed.
+"""Row checksums ("seals"), kept by triggers, that reveal changes by other programs.
 
-The connection that writes has triggers of its own, in its TEMP schema, which renew the seal of a row with every change
-of it. A connection of any other program has none: what it adds, edits or deletes no longer fits the seals.
+The connection that writes has its own triggers, in its TEMP schema, which renew the checksum of a row with every change
+of it. A connection of another program has none: what it adds, edits or deletes does not match the checksums.
 
-Seals have no key: they find mistakes, damage and plain edits. Who may write the file and knows this module can renew
-them; only the signatures of receipts and of execution records withstand that.
+They have no key: they find mistakes, damage and plain edits. Anyone who can write the file can recompute them, but not
+the signatures of receipts and of execution records.
 """
 
 from __future__ import annotations

@@ -88,7 +88,7 @@ def test_database_cut_to_nothing_or_deleted_is_refused_until_the_rest_is_moved_a
         open_manager(path).list_memories()
     path.unlink()
     for _ in range(2):
-        with pytest.raises(Incompatible, match=r"is missing, and m\.db\.lock beside it.*move what is beside it"):
+        with pytest.raises(Incompatible, match=r"is missing, and m\.db\.lock beside it.*move the files next to it"):
             open_manager(path).list_memories()
     path.with_name("m.db.lock").unlink()
     with open_manager(path) as manager:
