@@ -390,6 +390,10 @@ class TurnStore(Protocol):
         """Call `prepare` while nobody else writes, and commit the work that it returns.
 
         It has a tenth of a second; when it takes longer, others go on, and this raises `Conflict`.
+
+        An embedding model may run in it, although others wait: the new text depends on what was read in the turn. If it
+        were embedded before and the version checked in the turn, a writer with a slow model would have to begin again
+        each time a faster one changes the memory, and might never come to its end.
         """
         ...
 
