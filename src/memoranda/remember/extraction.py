@@ -24,6 +24,7 @@ from memoranda.remember.frames import apply_framing
 from memoranda.remember.gate import dialogue_context, judge, with_question
 from memoranda.remember.importance.score import combine_features, find_features
 from memoranda.remember.reading.entities import find_entities
+from memoranda.remember.screening.screen import MASK
 from memoranda.storage.claims import CLAIMS, FRAMING, VOICE, Claim
 from memoranda.types import JSON, MemoryType
 
@@ -94,6 +95,7 @@ def extract_candidate(
     claims += _answered_claims(utterance, claims)
     if utterance.role == utterance.speaker == "document":
         claims += _reported_claims(utterance, events, claims)
+    claims = tuple(claim for claim in claims if MASK not in claim.value)  # a masked secret is no fact
     score, features = _score_importance(utterance.text, utterance.role, novelty)
     return Candidate(
         utterance=utterance,

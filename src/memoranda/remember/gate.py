@@ -79,8 +79,8 @@ def judge(utterance: Utterance, context: DialogueContext, known: KnownTexts) -> 
         if isinstance(piece, Verdict):
             yield piece
             continue
-        for part in _split(piece, secret_sentences(piece.text), "secret", SECRET_REASON):
-            yield part if isinstance(part, Verdict) else _check(_masked(part), context, known) or _masked(part)
+        for part in _split(_masked(piece), secret_sentences(piece.text), "secret", SECRET_REASON):
+            yield part if isinstance(part, Verdict) else _check(part, context, known) or part
 
 
 def _check(utterance: Utterance, context: DialogueContext, known: KnownTexts) -> Verdict | None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from memoranda.remember.base import Candidate, Verdict
@@ -148,6 +150,63 @@ def test_only_the_sentence_with_a_secret_is_rejected() -> None:
     assert [each.content for each in kept] == ["I moved to Berlin.", "My sister came along."]
     assert [text[slice(*each.span)] for each in kept] == [each.content for each in kept]
     assert [each.rule for each in found if isinstance(each, Verdict)] == ["secret"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I moved to Bergen and the door PIN there is «8842».",
+        "I'm allergic to nuts and my card is «4111 1111 1111 1111».",
+        "Please note my IBAN «DE89 3704 0044 0532 0130 00» and that I'm on dialysis.",
+        "My brother Tom died in May, his phone password was «sunflower99».",
+        "The gate code is «4417» because Ana is blind.",
+        "I can't walk, my PIN is «8842»",
+        "My phone is in the safe with PIN «8842».",
+        "We bought a boat; the password is «hunter22x»",
+        "Mum is dead, PIN «8842»",
+        "My card was stolen: «4111 1111 1111 1111»",
+        "I never told Lena that my password is «Rosenrot77»",
+        "My new job starts on Monday and the alarm code is «9921», please remember both.",
+    ],
+)
+def test_secret_beside_a_statement_is_masked(text: str) -> None:
+    head, secret, tail = re.split("[«»]", text)
+    found = extract_one(head + secret + tail)
+    assert isinstance(found, Candidate)
+    assert secret not in found.content
+    assert found.content.startswith(head)
+    assert tail.strip(".") in found.content
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Hi, my PIN is 7741.",
+        "Use hunter22 as my password",
+        "My phone's PIN is 4417",
+        "Please remember: my PIN is 8842",
+        "The gate code is 4417, the alarm code is 9921.",
+        "Our wi-fi password is Fjord2020",
+        "Mein WLAN-Passwort lautet Fjord2020",
+        "la clave del wifi es Fjord2020x",
+        "-----BEGIN RSA " + "PRIVATE KEY-----\nMIIE\n-----END RSA " + "PRIVATE KEY-----",
+    ],
+)
+def test_sentence_that_only_names_a_secret_is_rejected(text: str) -> None:
+    assert rule_for(text) == "secret"
+
+
+def test_words_around_a_key_over_several_lines_are_kept() -> None:
+    key = "-----BEGIN RSA " + "PRIVATE KEY-----\nMIIE\n-----END RSA " + "PRIVATE KEY-----"
+    found = extract([message(f"I moved to Bergen.\n{key}\nMy cat is called Miso.")])
+    kept = [each.content for each in only_candidates(found)]
+    assert kept == ["I moved to Bergen.", "My cat is called Miso."]
+
+
+def test_masked_secret_is_no_fact() -> None:
+    found = extract_one("My favourite password is hunter2x and my dog is Rex.")
+    assert isinstance(found, Candidate)
+    assert [claim.value for claim in found.claims] == ["Rex"]
 
 
 def test_recalled_text_is_an_echo_and_the_rest_is_kept() -> None:

@@ -10,20 +10,47 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
+from memoranda.remember.importance.pleasantries import is_pleasantry
 from memoranda.remember.screening.poison import Suspicion, find_poison
 from memoranda.remember.sources import find_channel
 from memoranda.security.redaction import default_redactor, find_secrets
 from memoranda.storage.changes import QUARANTINE, NewMemory
 from memoranda.storage.claims import CLAIMS
-from memoranda.text.sentences import Span, first_content_words, overlap, sentence_spans
+from memoranda.text.sentences import Span, overlap, sentence_spans
 from memoranda.types import JSON
 
 _EDITED: Final = "was changed while in quarantine"
 _KEPT_FIELDS: Final = ("content", "role", "message_id", "id", "timestamp", "name", "tool_call_id")
-_ABOUT_SECRET: Final = 7
-"""Words before a secret that belong to it: "the password of my bank account is"."""
-_SAYS_MORE: Final = 4
-"""Content words that make a sentence worth keeping without its secret."""
+MASK: Final = "█"
+"""Stands for each character of a secret."""
+_WORD: Final = re.compile(r"\S+")
+_BREAKS: Final = frozenset(("and", "but", "&", "und", "et", "y", "e"))
+"""Words between two clauses."""
+_AROUND: Final = "\"'“”‘„«»`()[]*.,;:=!?"
+_SECRET, _OTHER = "x", "?"
+_KINDS: Final = {
+    word: kind
+    for kind, words in {
+        # What a secret is, whose, and what it opens.
+        "n": """my our your his her their the a an this that it here access account admin alarm api app atm aws back
+            backup bank basic bearer bike bot building card cards client code codes combination combo computer cookie
+            credit cvc cvv database db debit device door email entry export front garage gate github google guest home
+            house iban id key keypad keys laptop license lock locker login mail mfa modem netflix network number numbers
+            office otp passcode passphrase passport passwd password passwords phone phrase pin pins private puk pwd pw
+            recovery root router safe secret security seed server sim sms spotify ssh tablet token tokens unlock user
+            username vault verification voicemail vpn wallet web website wi fi wifi wlan wpa2 2fa
+            mein meine meiner meines der die das dem des handy passwort kennwort karte konto türcode zugangscode
+            geheimzahl schlüssel mon ma mes le la les l'alarme du mot mots passe mdp porte carte compte clé mi mis el
+            los contraseña clave tarjeta correo código acceso mio mia il lo parola d'ordine codice carta accesso chiave
+            o os meu minha senha cartão conta chave mijn het wachtwoord pincode toegangscode sleutel kaart""",
+        "p": "of for to on at in from as with für vom zum von de del della do da di van voor per para pour",
+        "v": "is are was were be ist lautet est c'est es è é",
+        "u": "i we you please remember note save keep store use used uses using enter type set changed",
+    }.items()
+    for word in words.split()
+}  # fmt: skip
+_NAMED_SECRET: Final = re.compile(r"(?:u*[np]*(?:vn*)?x)+v?[np]*")
+"""A secret, and the words that name it: "my PIN is x", "use x as the password", "here is the code: x"."""
 
 
 def screen(new: Iterable[NewMemory]) -> None:
@@ -64,7 +91,7 @@ def mask_secrets(text: str) -> str:
     A sentence that says nothing else is masked as a whole.
     """
     for start, end in (*find_secrets(text), *secret_sentences(text)):
-        text = text[:start] + "█" * (end - start) + text[end:]
+        text = text[:start] + MASK * (end - start) + text[end:]
     return text
 
 
@@ -85,21 +112,47 @@ def mask_message_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def secret_sentences(text: str) -> list[Span]:
-    """Return the sentences that say nothing but a secret; the whole text when it is one, as with a private key."""
+    """Return the sentences that say nothing but a secret; lines that one secret runs over, as a private key, are one."""
     secrets = find_secrets(text)
     if not secrets:
         return []
-    sentences = [span for span in sentence_spans(text) if any(overlap(span, secret) for secret in secrets)]
-    if any(not any(start <= secret[0] and secret[1] <= end for start, end in sentences) for secret in secrets):
-        return [(0, len(text))]
-    return [span for span in sentences if not _says_more(text, span, secrets)]
+    return [span for span in _join_cut(sentence_spans(text), secrets) if _only_names_secret(text, span, secrets)]
 
 
-def _says_more(text: str, sentence: Span, secrets: Sequence[Span]) -> bool:
-    """Return whether a sentence also says something that has nothing to do with its secrets."""
-    left = text[slice(*sentence)]
-    for start, end in reversed([secret for secret in secrets if overlap(sentence, secret)]):
-        before, after = left[: max(0, start - sentence[0])], left[end - sentence[0] :]
-        # The words right before a secret say what it is the secret of.
-        left = " ".join(before.split()[:-_ABOUT_SECRET]) + " | " + re.sub(r"^\S*", "", after)
-    return len(first_content_words(left)) >= _SAYS_MORE
+def _join_cut(sentences: Sequence[Span], secrets: Sequence[Span]) -> list[Span]:
+    """Return the sentences that hold secrets, those that the same secret runs over joined."""
+    joined: list[Span] = []
+    for span in sentences:
+        if not any(overlap(span, secret) for secret in secrets):
+            continue
+        if joined and any(overlap(span, secret) and overlap(joined[-1], secret) for secret in secrets):
+            joined[-1] = (joined[-1][0], span[1])
+        else:
+            joined.append(span)
+    return joined
+
+
+def _only_names_secret(text: str, sentence: Span, secrets: Sequence[Span]) -> bool:
+    """Return whether each clause of a sentence is a secret with the words that name it, or small talk."""
+    shape, words = "", list[str]()
+    secrets = [secret for secret in secrets if overlap(sentence, secret)]
+    for found in _WORD.finditer(text, *sentence):
+        word = found[0].lower().replace("’", "'")
+        if any(overlap(found.span(), secret) for secret in secrets):
+            shape += "" if shape.endswith(_SECRET) else _SECRET
+        elif word not in _BREAKS:
+            shape += "".join(map(_kind_of, word.strip(_AROUND).removesuffix("'s").split("-")))
+            words.append(word)
+        if word in _BREAKS or word[-1] in ",;":
+            if not _says_nothing(shape, words):
+                return False
+            shape, words = "", []
+    return _says_nothing(shape, words)
+
+
+def _says_nothing(shape: str, words: Sequence[str]) -> bool:
+    return _NAMED_SECRET.fullmatch(shape) is not None or (_SECRET not in shape and is_pleasantry(" ".join(words)))
+
+
+def _kind_of(word: str) -> str:
+    return _KINDS.get(word, _OTHER) if word else ""
