@@ -21,7 +21,7 @@ from memoranda.index.partitions import Partitions
 from memoranda.messages.message import ROLES
 from memoranda.remember.base import KnownMatch, KnownTexts, NoKnownTexts, Utterance
 from memoranda.remember.echoes import EchoIndex, list_parts, to_lookup
-from memoranda.remember.importance.words import classes_of
+from memoranda.remember.importance.words import describes_recurring_event
 from memoranda.remember.new_memory import WriteOptions, speaker_name
 from memoranda.storage.base import PartitionKey, Store
 from memoranda.storage.claims import FOLLOWED, VOICE
@@ -65,16 +65,6 @@ _BEING: Final = frozenset(("is", "are", "was", "were", "am"))
 _ENDING: Final = 80
 """How many characters polite words at the end may have, with the marks around them."""
 _PERSONS: Final = frozenset(("i", "we", "you", "they"))
-_FIRST_WORDS: Final = re.compile(r"[a-z]+")
-_VERB_WITHIN: Final = 4
-"""Words from the beginning within which the verb of an event is looked for."""
-_NO_EVENTS_WORDS = """
-    was were had knew thought meant felt lived worked liked loved hated wanted preferred moved married studied graduated
-    retired named used put read cut set hit shut lay bit built indeed hundred exceed succeed proceed breed speed
-    allergic divorced widowed engaged interested tired excited scared bored
-"""
-_NO_EVENTS: Final = frozenset(_NO_EVENTS_WORDS.split())
-"""Verbs of states and of what happens once, verbs with the same form in the present, and words in -ed that are none."""
 _ECHO_TOKENS: Final = 5
 """A shorter answer is no echo."""
 _LEAD_IN_WORDS = """
@@ -108,12 +98,6 @@ def fingerprint(text: str, said_at: datetime) -> Fingerprint:
         day = said_at.replace(hour=0, minute=0, second=0, microsecond=0)
         times = ((day, day + timedelta(days=1)),)
     return Fingerprint(statement_tokens(text), tuple(query_terms(text)), times)
-
-
-def describes_recurring_event(text: str) -> bool:
-    """Return whether a text describes an event that may happen again: "I paid rent", not "I was born in Rome"."""
-    verbs = [word for word in _FIRST_WORDS.findall(text.lower())[:_VERB_WITHIN] if word not in _NO_EVENTS]
-    return any((len(word) > 4 and word.endswith("ed")) or "past" in classes_of(word) for word in verbs)
 
 
 def statement_tokens(text: str) -> tuple[str, ...]:

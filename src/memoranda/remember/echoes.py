@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import Final
 
 from memoranda.remember.base import Utterance
+from memoranda.remember.importance.words import describes_recurring_event
 from memoranda.security.fence import find_recalled_spans
 from memoranda.security.id_cipher import read_shown_id
 from memoranda.text.sentences import Span, sentence_spans
@@ -33,14 +34,19 @@ _MARKS: Final = re.compile(
     re.IGNORECASE,
 )
 _BEFORE: Final = re.compile(
-    r"^(?:[\s>*•·–—\-+#|]|→ later, on |\(?\d{1,3}[.):]\s|\[\d{1,3}\]\s|\[?\(?\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:Z|[+-]\d\d:?\d\d)?)?\)?\]?(?: \(\w+\))?[:,\s-]*|[\"'“„«`])+"  # noqa: E501
+    r"^(?:[\s•·|]|[>–—\-+#*]++(?=\s)|\*{1,3}(?=[^\s*])|→ later, on |\(?\d{1,3}[.):]\s|\[\d{1,3}\]\s|\[?\(?\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:Z|[+-]\d\d:?\d\d)?)?\)?\]?(?: \(\w+\))?[:,\s-]*|[\"'“„«`])+"  # noqa: E501
 )
-_AFTER_CHARS: Final = "\"'”“»`|*,; \t\n\r\f\v\xa0"
+_AFTER_CHARS: Final = "\"'”“»`,; \t\n\r\f\v\xa0"
 # A note that `context` adds may quote a text with brackets of its own, and may have been cut.
 _AFTER: Final = re.compile(
     r"(?:\[#\d+[^\]\n]*\]?|\(#\d+\)|\((?:no longer true|(?:until|(?:later )?said on) \d{4}-\d\d|disputed by )[^\n]*"
-    r"|\((?:[^()\n]{0,80}, )?\d{4}-\d\d-\d\d\))\Z"
+    r"|\((?:[^()\n]{0,80}, )?\d{4}-\d\d-\d\d\)|\s\|)\Z"
 )
+_BULLET: Final = re.compile(r"\s*[-*•–]\s")
+_NOTED: Final = re.compile(
+    r"\s*[-*•–]\s.{0,2000}\((?:no longer true|(?:until|(?:later )?said on) \d{4}-\d\d|disputed by )"
+)
+"""An entry with a note that `context` adds."""
 _LEAD_IN: Final = re.compile(r"^[^\n:]{1,60}:\s+(?P<bullet>[-*•–]\s+)?(?=\S)")
 _QUOTING: Final = re.compile(
     r"\b(?:i|you|we)\b.*\b(?:told|said|mentioned|noted|wrote|remember|recall)|\b(?:memory|memories|facts|notes?|recalled|remembered)\b",
@@ -57,6 +63,10 @@ _TRUNCATED: Final = ("…", "...", "[…]", "[...]")
 _DATE: Final = re.compile(r"\d{4}-\d\d-\d\d[T\d:.+Z -]*")
 _SPEAKER: Final = re.compile(r"^[\w .'’-]{1,40}:\s")
 _WORD: Final = re.compile(r"\w+")
+# Signs of numbers and the others that make two statements of the same words: "-5" and "5", "12#" and "12*".
+_TOKEN: Final = re.compile(r"(?<![\w-])[+\-](?=\.?\d)|\w+|[$€£¥%°&@/=<>*+#~^|\\§¬±×÷]")
+_MARKUP: Final = frozenset("*#>|~")
+"""Signs that an answer adds to what it repeats."""
 _ID: Final = re.compile(r"\[#(\d{1,19})\b")
 _PRONOUNS: Final = {
     "you": "i",
@@ -76,6 +86,8 @@ class _Known:
     speaker: tuple[str, ...]
     from_message: bool
     """Whether it was said in a message; the same plain text twice is a duplicate, which the store finds."""
+    may_recur: bool
+    """Whether it tells what happened: it may have happened again."""
 
 
 class EchoIndex:
@@ -85,7 +97,8 @@ class EchoIndex:
         self._by_start: dict[tuple[str, ...], list[_Known]] = {}
         for memory in memories:
             words, speaker = _words(memory.content), _words(memory.speaker or "")
-            known = _Known(memory.id, words, speaker, memory.message_id is not None)
+            may_recur = describes_recurring_event(memory.content)
+            known = _Known(memory.id, words, speaker, memory.message_id is not None, may_recur)
             self._by_start.setdefault(_start(words), []).append(known)
         self._speakers = {known.speaker for each in self._by_start.values() for known in each if known.speaker}
 
@@ -120,13 +133,8 @@ class EchoIndex:
     def _repeats_known(self, part: str, utterance: Utterance) -> bool:
         core, is_cut = strip_decoration(part)
         words = _words(core)
-        if len(words) < _LEAST_WORDS:
-            return False
-        decorated = core != part.strip() or is_cut
-        named = {read_shown_id(int(found)) for found in _ID.findall(part)}
-        return any(
-            self._repeats(known, words, utterance, decorated, is_cut, known.id in named)
-            for known in self._with_start(words)
+        return len(words) >= _LEAST_WORDS and any(
+            self._repeats(known, words, part, utterance, is_cut=is_cut) for known in self._with_start(words)
         )
 
     def _with_start(self, words: tuple[str, ...]) -> Iterator[_Known]:
@@ -136,21 +144,31 @@ class EchoIndex:
             if words[: len(speaker)] == speaker:
                 yield from self._by_start.get(_start(words[len(speaker) :]), ())
 
-    def _repeats(
-        self, known: _Known, words: tuple[str, ...], utterance: Utterance, decorated: bool, is_cut: bool, is_named: bool
-    ) -> bool:
-        for said in (words, _without_speaker(words, known)):
-            if _same(said, known.words, utterance.role):
-                if decorated or said is not words or utterance.role != "user" or "\n" in utterance.text.strip():
-                    return True
-                # A person's own words again are a duplicate, and reported as one.
-                return utterance.message is None and known.from_message
-            is_entry = decorated and said is not words  # "- Ana: I keep three beehives behi"
-            if (is_cut or is_named or is_entry or utterance.role in ("assistant", "tool")) and _is_start(
-                said, known.words, utterance.role
-            ):
-                return True
-        return False
+    def _repeats(self, known: _Known, words: tuple[str, ...], part: str, utterance: Utterance, *, is_cut: bool) -> bool:
+        said, role = _without_speaker(words, known), utterance.role
+        is_named = known.id in {read_shown_id(int(found)) for found in _ID.findall(part)}
+        if any(_same(each, known.words, role) for each in (words, said)):
+            is_entry = is_named or said is not words or _NOTED.match(part) is not None
+            return is_entry or role != "user" or (not known.may_recur and _is_returned(part, utterance, known))
+        # A person may break off with "…" as well: of a person's words, only an entry is a cut text.
+        is_line = role != "user" or (_BULLET.match(part) is not None and "\n" not in utterance.text.strip())
+        is_entry = is_named or (said is not words and (is_cut or _BEFORE.match(part) is not None))
+        if not (is_entry or (is_cut and is_line) or role in ("assistant", "tool")):
+            return False
+        return any(_is_start(each, known.words, role) for each in (words, said))
+
+
+def _is_returned(part: str, utterance: Utterance, known: _Known) -> bool:
+    """Return whether a person's words that a memory has as well come from it: in a list, marked, or as a plain text.
+
+    The same words in a message again are a duplicate, and reported as one.
+    """
+    if "\n" in utterance.text.strip():
+        return True
+    core = strip_decoration(part)[0]
+    if core != part.strip():
+        return _WORD.findall(core) == _WORD.findall(part)  # "3. Liga" says more than "Liga"
+    return utterance.message is None and known.from_message
 
 
 def _with_signs_between(text: str, spans: Sequence[Span]) -> list[Span]:
@@ -239,10 +257,12 @@ def _strip_marks(part: str) -> str:
 
 
 def to_lookup(part: str) -> str:
-    """Return the words by which a memory that a part may repeat is looked up: without a speaker in front."""
+    """Return the words by which a memory that a part may repeat is looked up: without a speaker and a cut word."""
     core = strip_decoration(part)[0]
     lead = _LEAD_IN.match(core)
-    return _SPEAKER.sub("", core[lead.end() :] if lead and lead["bullet"] else core)
+    words = _SPEAKER.sub("", core[lead.end() :] if lead and lead["bullet"] else core)
+    may_be_cut = _BULLET.match(part) is not None and words[-1:].isalnum() and len(_words(words)) >= _CUT_WORDS
+    return words.rpartition(" ")[0] if may_be_cut else words
 
 
 def _lines(text: str) -> list[Span]:
@@ -250,7 +270,7 @@ def _lines(text: str) -> list[Span]:
 
 
 def _words(text: str) -> tuple[str, ...]:
-    return tuple(_WORD.findall(text.casefold()))
+    return tuple(_TOKEN.findall(text.casefold()))
 
 
 def _without_speaker(words: tuple[str, ...], known: _Known) -> tuple[str, ...]:
@@ -262,6 +282,10 @@ def _without_speaker(words: tuple[str, ...], known: _Known) -> tuple[str, ...]:
 def _start(words: tuple[str, ...]) -> tuple[str, ...]:
     """Return the first words, in which texts that say the same agree."""
     return tuple(_PRONOUNS.get(word, word) for word in words[:2])
+
+
+def _without_markup(words: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(word for word in words if word not in _MARKUP)
 
 
 def _is_start(said: tuple[str, ...], known: tuple[str, ...], role: str) -> bool:
@@ -276,7 +300,10 @@ def _is_start(said: tuple[str, ...], known: tuple[str, ...], role: str) -> bool:
 def _same(said: tuple[str, ...], known: tuple[str, ...], role: str) -> bool:
     if said == known:
         return len(said) >= _LEAST_WORDS
-    if role == "user" or len(said) != len(known):
+    if role == "user":
+        return False
+    said, known = _without_markup(said), _without_markup(known)
+    if len(said) != len(known):
         return False
     # An assistant turns "I like my tea" into "you like your tea".
     return tuple(_PRONOUNS.get(word, word) for word in said) == tuple(_PRONOUNS.get(word, word) for word in known)

@@ -24,13 +24,7 @@ from memoranda.messages.message import CONVERTERS, Message, VendorMessage, is_me
 from memoranda.messages.parsing import as_message
 from memoranda.remember.base import Candidate, NoKnownTexts, Utterance, Verdict
 from memoranda.remember.dialogue import DialogueContext, follow_dialogue, read_before
-from memoranda.remember.duplicates import (
-    Known,
-    KnownFinder,
-    KnownTextIndex,
-    describes_recurring_event,
-    utterance_of_memory,
-)
+from memoranda.remember.duplicates import Known, KnownFinder, KnownTextIndex, utterance_of_memory
 from memoranda.remember.echoes import merge_spans
 from memoranda.remember.extraction import (
     extract_candidate,
@@ -43,6 +37,7 @@ from memoranda.remember.gate import (
     check_duplicate,
     reject,
 )
+from memoranda.remember.importance.words import describes_recurring_event
 from memoranda.remember.model.reader import RETRIED, ModelAnswer, ModelReader, read_queued
 from memoranda.remember.new_memory import (
     DEFAULT_IMPORTANCE,

@@ -181,7 +181,10 @@ _FACT_LINE: Final = re.compile(
 # All of it in one line: the heading of a day, and entries with their ids.
 _DAY_HEADING: Final = re.compile(rf"(?:{FACTS_HEADING} \d{{4}}-\d\d-\d\d|## \d{{4}}-\d\d-\d\d \(\w{{1,20}}\)) (?=\S)")
 _ID: Final = re.compile(r"\[#\d")
-_DAY: Final = re.compile(r"\s*## \d{4}-\d\d-\d\d \(\w+day\)\s*")
+_FRAME: Final = re.compile(
+    rf"(?:\s*+(?:## \d{{4}}-\d\d-\d\d \(\w{{1,10}}day\)|</?{FENCE} [0-9a-f]{{{2 * MARKER_BYTES}}}>)(?=\s|\Z))++\s*+"
+)
+"""Only headings of days and marks of a fence."""
 
 
 # The notice at the head of a context, whole or cut, and the other lines that stand with it.
@@ -220,7 +223,7 @@ def find_recalled_spans(text: str) -> list[tuple[int, int]]:
         lines = [match.span() for match in _FACT_LINE.finditer(text)]
     if "[#" in text:
         lines = sorted({*lines, *_one_line_contexts(text)})
-    if _DAY.fullmatch(text):
+    if _FRAME.fullmatch(text):
         return [(0, len(text))]
     if _NOTICE_PART.search(text):
         lines = sorted({*lines, *(match.span() for match in _CONTEXT_LINE.finditer(text))})

@@ -125,6 +125,66 @@ def test_something_new_in_old_words_is_kept(manager: MemoryManager, text: str) -
     assert [each.memory.content for each in outcomes if each.status == "stored" and each.memory] == [text]
 
 
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("Door code 12#", "Door code 12*"),
+        ("Rated the hotel 3", "Rated the hotel 3**"),
+        ("My grade in French is B", "My grade in French is B+"),
+        ("I learn to program in C", "I learn to program in C#"),
+        ("The freezer is set to 5 degrees", "The freezer is set to -5 degrees"),
+        ("5 degrees in the freezer", "-5 degrees in the freezer"),
+        ("Liga is what I follow", "3. Liga is what I follow"),
+        ("I'm free for dinner", "2026-03-05 I'm free for dinner"),
+        ("I live in Rome", "I live in Rome (until 2027-05)"),
+        ("I don't want kids before I'm thirty", "I don't want kids…"),
+        ("I don't want to eat meat on Fridays", "I don't want to eat meat ..."),
+        ("I could not sleep at all in the new flat", "I could not sleep at all…"),
+        ("We are not going to move before the summer", '"We are not going to move…"'),
+        ("I want to stop working at the bank next year", "Note: I want to stop working at the…"),
+        ("I'd like to be a vet when I grow up", "I'd like to be a vet [...]"),
+        ("My mother lives with us until the end of May", "My mother lives with us until the"),
+    ],
+)
+@pytest.mark.parametrize("as_message", [True, False])
+def test_own_other_statement_is_kept(tmp_path: Path, first: str, second: str, *, as_message: bool) -> None:
+    with MemoryManager(db_url=f"sqlite:///{tmp_path}/m.db") as opened:
+        for text in (first, second):
+            said = Message("user", text, name="Ann") if as_message else text
+            assert [(each.status, each.rule) for each in opened.remember(said, user="ann")] == [("stored", "")]
+
+
+@pytest.mark.parametrize("again", ["- I paid the rent", '"I paid the rent."', "I went for a swim\nI paid the rent"])
+def test_what_happened_again_is_kept(tmp_path: Path, again: str) -> None:
+    with MemoryManager(db_url=f"sqlite:///{tmp_path}/m.db") as opened:
+        opened.remember(Message("user", "I paid the rent", timestamp="2026-01-02T09:00:00Z"), user="ann")
+        outcomes = opened.remember(Message("user", again, timestamp="2026-02-02T09:00:00Z"), user="ann")
+        assert [(each.status, each.memory and each.memory.content) for each in outcomes] == [("stored", again)]
+
+
+@pytest.mark.parametrize(
+    ("role", "text"),
+    [
+        ("user", "- user: My cat is called Miso and sleeps in the bathtub [#1]"),
+        ("user", "- user: My cat is called Miso and sle"),
+        ("user", "- My cat is called Miso and sleeps…"),
+        ("user", "- user: My cat is called M"),
+        ("user", "As you told me: My cat is called Miso and sleeps in the bathtub"),
+        ("assistant", "My cat is called Miso and sleeps…"),
+        ("assistant", "Your cat is called **Miso** and sleeps in the bathtub"),
+        ("tool", "My cat is called Miso and sleeps in the"),
+        ("user", "</memoranda-memory 0123456789abcdef>"),
+        ("assistant", "## 2026-03-05 (Thursday)\n## 2026-03-06 (Friday)"),
+        ("tool", "## 2026-03-05 (Thursday)\n</memoranda-memory 0123456789abcdef>\n"),
+    ],
+)
+def test_entry_that_comes_back_in_any_form_is_an_echo(tmp_path: Path, role: str, text: str) -> None:
+    with MemoryManager(db_url=f"sqlite:///{tmp_path}/m.db") as opened:
+        opened.remember(Message("user", "My cat is called Miso and sleeps in the bathtub"), user="ann")
+        outcomes = opened.remember({"role": role, "content": text}, user="ann")
+        assert [each.rule for each in outcomes] == ["echo"]
+
+
 def test_own_list_under_the_word_for_memories_is_kept(manager: MemoryManager) -> None:
     text = "My memories of the trip: the boat was late; the soup was cold"
     assert manager.remember(Message("user", text), user="ann")[0].status == "stored"

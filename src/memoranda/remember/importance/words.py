@@ -5,6 +5,7 @@ Words are given as stems, without -s, -ed and -ing, so that each stands for all 
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import Final
 
@@ -163,3 +164,28 @@ def _stems(word: str) -> tuple[str, ...]:
             if ending in ("ed", "ing") and not instead and stem[-1] == stem[-2]:
                 forms.append(stem[:-1])
     return tuple(forms)
+
+
+_FIRST_WORDS: Final = re.compile(r"[a-z]+")
+_IS: Final = frozenset(("am", "m", "is", "are", "re"))
+_VERB_WITHIN: Final = 4
+"""Words from the beginning within which the verb of an event is looked for."""
+_NO_EVENTS_WORDS = """
+    was were had knew thought meant felt lived worked liked loved hated wanted preferred moved married studied graduated
+    retired named used put read cut set hit shut lay bit built indeed hundred exceed succeed proceed breed speed
+    allergic divorced widowed engaged interested tired excited scared bored
+"""
+_NO_EVENTS: Final = frozenset(_NO_EVENTS_WORDS.split())
+"""Verbs of states and of what happens once, verbs with the same form in the present, and words in -ed that are none."""
+
+
+def describes_recurring_event(text: str) -> bool:
+    """Return whether a text tells of something that may happen again: "I paid rent", not "I was born in Rome"."""
+    words = _FIRST_WORDS.findall(text.lower())[:_VERB_WITHIN]
+    # "My cat is called Miso" tells how things are.
+    verbs = [word for word, before in zip(words, ["", *words], strict=False) if before not in _IS]
+    return any(word not in _NO_EVENTS and _is_past(word) for word in verbs)
+
+
+def _is_past(word: str) -> bool:
+    return (len(word) > 4 and word.endswith("ed")) or "past" in classes_of(word)
