@@ -36,7 +36,8 @@ from memoranda.types import JSON
 REPLACEMENT: Final = "[redacted]"
 
 DEFAULT_FIELDS: Final = (
-    "password", "passwd", "passphrase", "secret", "client_secret", "token", "access_token", "refresh_token",
+    "password", "passwd", "passphrase", "passcode", "pwd", "pw", "secret", "client_secret", "token",
+    "access_token", "refresh_token",
     "auth_token", "id_token", "session_token", "api_key", "apikey", "private_key", "secret_key", "access_key",
     "authorization", "cookie", "set_cookie", "credentials",
 )  # fmt: skip
@@ -93,6 +94,8 @@ _KEY_CONTEXT: Final = re.compile(KEY_CONTEXT)
 _NO_KEY_CONTEXT: Final = re.compile(NO_KEY_CONTEXT)
 _LEAST_CHANGES: Final = 0.3
 """How often a random key changes between capitals, small letters and digits, per character. Names do so less."""
+_LONG_KEY: Final = 32
+"""Characters of a key in which one digit is enough."""
 _SECRET_MANIFEST: Final = re.compile(r"\bkind: [\"']?Secret\b|\bstringData:")
 _MANIFEST_DATA: Final = re.compile(r"(?:^|\n)\s{0,4}(?:stringD|d)ata:")
 _MANIFEST_VALUE: Final = re.compile(
@@ -364,7 +367,8 @@ def _find_random_keys(text: str, lowered: str) -> list[Span]:
 def _looks_random(value: str) -> bool:
     kinds = ["d" if char.isdigit() else "U" if char.isupper() else "l" if char.islower() else "-" for char in value]
     changes = sum(one != other for one, other in pairwise(kinds))
-    return kinds.count("d") >= 2 and changes >= _LEAST_CHANGES * len(value)
+    least = 1 if len(value) >= _LONG_KEY else 2
+    return kinds.count("d") >= least and changes >= _LEAST_CHANGES * len(value)
 
 
 def _find_manifest_values(text: str) -> list[Span]:

@@ -85,7 +85,7 @@ _DIGIT_WORDS: Final = (
 )
 _WORDS: Final = (
     r"(?:mdp|digicode|\w{1,15}(?:passwort|kennwort|wachtwoord)|code (?:de l['’]|du |de la |d['’])(?:immeuble|entrée|porte|portail|garage|alarme|coffre|bâtiment|résidence)|pass ?words?|(?:secret|security|magic|safe) (?:words?|phrases?|answers?)|code ?words?|pass ?codes?|pass ?phrases?|pass ?keys?|passwd|pwd|pw|pins?(?: codes?| numbers?)?|api[ -]?keys?|secret[ -]?keys?|access[ -]?keys?|"
-    r"(?:access|auth|api|bearer|refresh|session|bot|personal access|security) ?tokens?|client secrets?|license keys?|"
+    r"(?:access|auth|api|bearer|refresh|session|bot|personal access|security) ?tokens?|client secrets?|license keys?|(?:wi-?fi|wlan|wpa2?|network|router|hotspot)[ -]keys?|"
     r"(?:security|door|gate|alarm|lock|safe|access|entry|unlock|vault|garage|keypad|intercom|building|voicemail|sim|screen|cvv|cvc|cvv2|otp|verification|"
     r"one[- ]time|backup|recovery|confirmation|2fa|mfa|auth(?:entication)?|login) (?:codes?|pins?|combinations?|combos?)|"
     r"(?:security|access|unlock|verification|cvv|cvc|otp|login) numbers?|"
@@ -193,7 +193,7 @@ SPOKEN: Final = (
     r"(?P<keep>(?i:\b(?:credentials?|log ?ins?|account|zugangsdaten|identifiants)\b[^.\n]{0,30}?(?:is|are|:|=|with)\s{1,3})\S{2,40}\s{0,2}(?:/|:|\band\b|,)\s{0,2})(?!v?\d+(?:\.\d+)+\b)(?=[^\s]{0,512}\d)[^\s\"'`,;/]{5,}",
     r"(?P<keep>(?i:\b(?:my|the|our|bank|card|phone|sim|debit|his|her|banking|account) (?:\w+ ){0,2}pin(?: code| number)?|\bpin(?: number)? (?:for|of|to|on) (?:\S+ ){1,4}?is)\s{1,3}(?:is |was |: ?)?)\d[\d -]{2,8}\d",
     r"(?P<keep>(?i:\bpin[ :#]{1,2}))\d{4}(?:\d{2})?\b(?! ?\d)",
-    r"(?P<keep>(?i:\b(?:use|used|try|enter|type|with|via|mit|set) [\"'`“]?))(?=[^\s\"'`”]{0,512}\d)(?=[^\s\"'`”]{0,512}[A-Za-z])[^\s\"'`”,;]{5,}(?=[\"'`”]? (?i:as|for|to|als|zum) (?i:the |my |a |your )?(?i:\w+ ){0,2}(?i:pass ?word|pass ?code|log ?in|unlock|wi-?fi|passwort)\b)",
+    r"(?P<keep>(?i:\b(?:uses?|used|using|has|have|had|try|enter|type|with|via|mit|set) [\"'`“]?))(?=[^\s\"'`”]{0,512}\d)(?=[^\s\"'`”]{0,512}[A-Za-z])[^\s\"'`”,;]{5,}(?=[\"'`”]? (?i:as|for|to|als|zum) (?i:the |my |a |your |our |his |her |their )?(?i:\w+ ){0,2}(?i:pass ?word|pass ?code|log ?in|unlock|wi-?fi|passwort)\b(?! manager))",
     r"(?P<keep>(?i:\b(?:ssn|social security(?: number)?|social insurance(?: number)?|sin number|itin|tax(?:payer)? (?:id|identification)(?: number)?|national insurance(?: number)?|"
     r"steuer-?id|sozialversicherungsnummer|codice fiscale|nino|dni|numéro de sécurité sociale)\b[^.\n]{0,30}?))(?:\d{3}[- ]?\d{2}[- ]?\d{4}|\d{3}[- ]\d{3}[- ]\d{3}|[A-Z]{2} ?\d{2} ?\d{2} ?\d{2} ?[A-D]|\d{11}|[12] ?\d{2} ?\d{2} ?\d{2} ?\d{3} ?\d{3}(?: ?\d{2})?|\d{8}[A-Z])\b",
     r"(?P<keep>(?i:\b(?:totp|2fa|mfa|otp|authenticator|two-factor|google auth)\b[^.\n]{0,40}?))(?:[A-Z2-7]{4} ){3,12}[A-Z2-7]{2,4}\b|(?P<keep2>(?i:\b(?:totp|2fa|mfa|otp|authenticator|two-factor|google auth)\b[^.\n]{0,40}?))\b(?=[A-Z2-7]{0,512}[2-7])[A-Z2-7]{16,64}\b",
@@ -250,10 +250,14 @@ SPOKEN_WORDS: Final = (
 
 _PASSWORD_OF: Final = r"(?: (?:for|di|of|to|on|at|in|für|fürs|zum|vom|von|pour|de|du|del|della|dell|para|per|do|da|voor|van|dla)(?: \S{1,20}){1,4}?)?"
 _NAMED: Final = r"\b(?:pass ?words?|pass ?codes?|pass ?phrase|passwd|pwd|pw|mdp|passwort|kennwort|mots? de passe|contrase[nñ]a|clave|senha|palavra-passe|parola d['’]ordine|wachtwoord|has[lł]o|lösenord|heslo)"
+_ABOUT_PASSWORD: Final = (
+    r" (?:manager|policy|field|prompt|hash|reset|expir|hint|reminder|rule|strength|length|format|generator|owner|tip)"
+)
+"""What makes of a password something else that has a name or a value."""
 _ENDS: Final = r"(?=[.!]?\s*$|[.!]\s|,|\s*\n| (?:when|before|until|since|but|and|then)\b)"
 PLAIN_PASSWORD: Final = (
     rf"(?i:{_NAMED}{_PASSWORD_OF}(?:['’]s| is| was| lautet| ist| est| es| è| é| jest|,? c['’]est|(?<=[łl]o) to)(?: (?:just|simply|still|now|literally|currently|einfach|juste|simplement|solo|simplemente|semplicemente|gewoon|apenas))?) (?P<value>[^\W\d_]{{4,24}}){_ENDS}",
-    rf"(?i:{_NAMED}(?: \w{{3,15}})?{_PASSWORD_OF}(?:\s{{0,2}}[:=]|\?)) (?P<value>[^\W\d_]{{4,24}})(?=[.!]?\s*$)",
+    rf"(?i:{_NAMED}(?!{_ABOUT_PASSWORD})(?: \w{{3,15}})?{_PASSWORD_OF}(?:\s{{0,2}}[:=]|\?)) (?P<value>[^\W\d_]{{4,24}})(?=[.!]?\s*$)",
     rf"(?i:\b(?:changed|set|reset|updated|made) (?:my|the|our|its) (?:\S+ ){{0,3}}?(?:pass ?word|pass ?code)(?: \S+){{0,3}}? to) (?P<value>[^\W\d_]{{4,24}}){_ENDS}",
     rf"(?i:\b(?:as|user|login|name|ssid|network|called) \S{{2,30}}?(?:,| with| and|, and) (?:the )?{_NAMED}) (?P<value>[^\W\d_]{{4,24}}){_ENDS}",
     rf"(?i:{_NAMED}{_PASSWORD_OF}(?:['’]s| is|:| ist| est| es| è| é)) (?P<value>[a-z]{{3,12}}(?: [a-z]{{3,12}}){{0,3}} \d{{1,4}})(?=[.!]?\s*$)",
@@ -276,9 +280,7 @@ DESCRIPTION: Final = (
 )
 """A word that says how a password is, by a list and by the endings of adjectives and participles."""
 
-NEAR_NAME: Final = re.compile(
-    rf"(?i:\b(?:{_PASSWORD}|mdp|pw|credentials?|creds)s?\b(?! (?:manager|policy|field|prompt|hash|reset|expir)))"
-)
+NEAR_NAME: Final = re.compile(rf"(?i:\b(?:{_PASSWORD}|mdp|pw|credentials?|creds)s?\b(?!{_ABOUT_PASSWORD}))")
 """What the value of a password may be said of, in the same clause or after a question mark."""
 NEAR_SIGN_IN: Final = re.compile(rf"(?i:\b(?:{_SIGN_IN})\b)")
 """What somebody signs in to: near it only a value with a letter, a digit and a symbol counts."""

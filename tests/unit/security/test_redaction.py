@@ -162,6 +162,11 @@ def test_redacting_is_fast_for_any_text(piece: str) -> None:
         ("PGPASSWORD=", "Regen" + "55"),
         ("my ethereum private key ", "8f2a559490d5a1f3c0b7e6d4928a7b6c" + "5d4e3f2a1b0c9d8e7f6a5b4c3d2e1f0a"),
         ("api key for maps ", "q8w7e6r5t4" + "y3u2i1o0p9"),
+        ("The wifi key at home is ", "Birnbaum" + "2024"),
+        ("the network key for the cabin is ", "rM7aa" + "91kk"),
+        ("aws secret ", "wJalrXUtnFEMI/K7MDENG/" + "bPxRfiCYEXAMPLEKEY"),
+        ("Lena uses ", "hunter" + "22 as her password"),
+        ("They have ", "Tulpe" + "1987 as their login"),
         ("the wallet: ", "L4rK1yDtCWekvXuE6oXD9jCYfF" + "NV2cWRpVuPLBcCU2z8TrisoyY1"),
     ],
 )
@@ -186,6 +191,10 @@ def test_secret_in_a_sentence_or_a_command_is_found(before: str, secret: str) ->
         "access token lifetime is 3600 seconds",
         "ssh key fingerprint SHA256:k2vRz9TmW4LbYs8HnCdPfE1Jg",
         "account is linked to PayPal and Spotify2go",
+        "Password hint: MyDog",
+        "wachtwoord hint: MijnHond",
+        "Password reminder: Lisbon",
+        "They are using version2 as their password manager.",
         "login is fine, v2.3.14 works",
     ],
 )
@@ -263,6 +272,7 @@ def test_metadata_loses_what_its_texts_say_and_keeps_its_ids() -> None:
     with MemoryManager("sqlite://", embedder=HashEmbedder(32)) as manager:
         said = {"note": "My password is hunter2horse!", "tags": ["the PIN is 7741", "bank"], "id": "4111111111111111"}
         expected = {"note": "My password is [redacted]", "tags": ["the PIN is [redacted]", "bank"], "id": said["id"]}
+        said, expected = said | {"pw": "birch"}, expected | {"pw": "[redacted]"}
         memory = manager.add_memory("a note", metadata=said)
         assert memory.metadata == expected
         assert manager.update(memory.id, metadata={"b": 1, **said}).metadata == {"b": 1, **expected}
