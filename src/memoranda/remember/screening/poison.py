@@ -172,7 +172,7 @@ _RULE_PARTS: Final = (
     *("obey", "override", "confirm", "approval", "password", " asks"),
     *("system", "developer", "admin", "assistant", "ignore", "disregard", "forget", "erase", "discard"),
 )
-_NOT_OWN_PARTS: Final = ("this ", "you", "ai ", "llm ", "user")
+_NOT_OWN_PARTS: Final = ("this ", "you", "ai ", "llm ", "user", "developer", "system", "operator", "tool", "function")
 """Parts of `_NOT_OWN` and `_NOT_SPOKEN`: a text without any of them needs no search."""
 _HAS_IDEA: Final = 1
 _BEGINS_PHRASE: Final = 2
@@ -194,7 +194,9 @@ _NOT_OWN: Final = re.compile(
     r"\b(?:in|on|from|to|reading|summari[sz]ing) this "
     r"(?:page|file|document|e-?mail|web ?page|website|article)\b"
     r"|\b(?:if|when) you(?:'re| are) an? (?:ai|llm|(?:ai |language )?(?:agent|assistant|model|bot))\b"
-    r"|^\W*(?:ai|llm) (?:agents?|assistants?|models?)\b",
+    r"|^\W*(?:ai|llm) (?:agents?|assistants?|models?)\b"
+    r"|\b(?:the|your|any|all) (?:previous |prior |earlier )?(?:developer|system|operator)(?:'s)? (?:messages?|prompts?|instructions?)\b"
+    r"|\b(?:the|this) (?:tool|function) \w{0,30}_\w{1,30}\b",
     re.I,
 )
 """Nobody speaks so of what they type, or to their own assistant: these are words from elsewhere."""
