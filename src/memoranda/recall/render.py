@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -43,6 +44,10 @@ _OF_BEST_AMONG_FEW: Final = 0.65
 """The same share where there are only a few hits, so that the others say little about what is unrelated."""
 _ASKING: Final = frozenset(query_terms("know tell remind remember recall say ask hey hi hello please"))
 """Words that only ask: "can you tell me", "do you know"."""
+_ADDRESSED: Final = re.compile(
+    r"^\W*[A-Z][\w'’-]*,? (?=(?:do|can|could|would|will) you (?:\w+ )?(?:know|tell|remember|recall|remind|say)\b)"
+)
+"""Whom a question is put to: "Kai, do you know where I live?"."""
 _ASIDE: Final = frozenset(
     query_terms(
         "exactly precisely specifically again actually really now currently nowadays still just right moment present"
@@ -143,7 +148,7 @@ def _asks_the_same(hit: Hit, question: str) -> bool:
 
 
 def _words_asked(question: str) -> set[str]:
-    return set(query_terms(question)) - _ASKING
+    return set(query_terms(_ADDRESSED.sub("", question))) - _ASKING
 
 
 def _select_wishes(wishes: Sequence[Hit], floor: float, budget: int, count: TokenCounter) -> list[Hit]:

@@ -239,6 +239,13 @@ def test_context_leaves_out_the_same_question_in_other_words(question: str) -> N
     assert [each.id for each in shown.hits] == [2, 3]
 
 
+@pytest.mark.parametrize("before", ["Kai, do you know where I live?", "Ana-Lu can you please tell me where I live?"])
+def test_context_leaves_out_the_same_question_put_to_somebody(before: str) -> None:
+    hits = (hit(1, before, 0.9), hit(2, "Ghent, is that where I live?", 0.9))
+    shown = render_context(Recall(hits, "r", "Where do I live?", 0.8), 2_000, NOW, floor=0.08)
+    assert [each.id for each in shown.hits] == [2]
+
+
 def test_context_shows_another_question() -> None:
     hits = (hit(1, "Which antibiotic can I take?", 0.9), hit(2, "Where do my parents live?", 0.9))
     for question in ("Which painkiller can I take?", "Where do I live?", "Do I have a dog?"):
