@@ -45,6 +45,16 @@ class UnstorableText:
         for wanted in (BAD, CLEAN, [BAD]):
             assert [hit.id for hit in manager.recall("honey", where={"metadata": {"k\0": wanted}})] == [memory.id]
 
+    def test_recall_with_a_filter_is_replayed_and_loses_no_neighbour(self, manager: MemoryManager) -> None:
+        manager.add_memory("honey from the bees")
+        other = manager.recall("honey")
+        filtered = manager.recall("honey", where={"metadata": {"k\0": BAD}, "after": "2020-01-01T00:00:00Z"})
+        similar = manager.search_similar("a", "honey", filter_metadata={"k\0": BAD})
+        assert similar == []
+        assert manager.replay(other.id).recall.hits == other.hits
+        where = manager.replay(filtered.id).parameters["where"]
+        assert where == {"metadata": {"k\ufffd": CLEAN}, "after": "2020-01-01T00:00:00Z"}
+
     def test_value_comes_back_exactly(self, manager: MemoryManager) -> None:
         manager.put(("n",), "k", VALUE)
         found = manager.get_item(("n",), "k")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import reprlib
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -15,7 +14,7 @@ from typing import Any, Final, TypeAlias, TypeVar, cast, get_args
 
 from memoranda.errors import Incompatible, InvalidInput, InvalidType
 from memoranda.records import Record
-from memoranda.text.checks import clean_text, escape_surrogates, replace_unstorable
+from memoranda.text.checks import clean_text, escape_surrogates, replace_in_json, replace_unstorable
 from memoranda.types import (
     EVERYTHING,
     JSON,
@@ -398,9 +397,6 @@ _LISTS: Final = (list, tuple)
 _Path: TypeAlias = "str | tuple[_Path, str | int]"
 """The position inside a value: a name, or a parent and a key. Formatted only for an error message."""
 
-_UNSTORABLE: Final = re.compile(r"((?<!\\)(?:\\\\)*)\\u(?:0000|d[89a-f]..)")
-"""A NUL byte or a lone surrogate in JSON, as opposed to an escaped backslash followed by `u0000`."""
-
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, check_circular=False, separators=(",", ":")).encode
 _decode = json.JSONDecoder().decode
 
@@ -440,9 +436,8 @@ def copy_json_object(value: object, name: str) -> dict[str, JSON]:
 def copy_metadata(value: object, name: str = "metadata") -> dict[str, JSON]:
     """Return a checked copy of what the database itself compares: U+FFFD in place of what it cannot hold."""
     mapping = check_mapping(value, name)
-    text = encode_json(dict(mapping), name) if mapping else "{}"
-    copied = _UNSTORABLE.sub(lambda found: f"{found[1]}\ufffd", text) if "\\u" in text else text
-    return cast("dict[str, JSON]", decode_json(copied, name))
+    text = replace_in_json(encode_json(dict(mapping), name)) if mapping else "{}"
+    return cast("dict[str, JSON]", decode_json(text, name))
 
 
 def check_changed_fields(fields: object) -> dict[str, Any]:

@@ -17,7 +17,7 @@ import threading
 import time
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import datetime, timedelta
 from functools import cache
@@ -25,7 +25,8 @@ from hashlib import blake2b
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, get_type_hints
 
-from memoranda.errors import Incompatible, MemorandaError, NotFound
+from memoranda.display import plural
+from memoranda.errors import Closed, Incompatible, MemorandaError, NotFound, Unavailable
 from memoranda.records import build
 from memoranda.results.recall import ErasedHit, Replay
 from memoranda.security.redaction import default_redactor
@@ -40,7 +41,7 @@ from memoranda.storage.recalls import (
     read_recall,
 )
 from memoranda.storage.rows import from_micros, stored_json, to_micros
-from memoranda.text.checks import escape_surrogates
+from memoranda.text.checks import escape_surrogates, replace_in_json
 from memoranda.threads import Flag, register_fork_handler, start_thread
 from memoranda.types import ANY, JSON, AnyUser, ArmScore, Clock, Explanation, Hit, Memory, Recall, Scope
 
@@ -132,7 +133,7 @@ class RecallLedger:
             return recall
         mutable = tuple(_copy_mutable(hit.memory) for hit in recall.hits)
         given = {name: value for name, value in parameters.items() if value is not None}
-        entry = _Entry(scope, self._clock(), _encode(given), recall, mutable)
+        entry = _Entry(scope, self._clock(), replace_in_json(_encode(given)), recall, mutable)
         with self._lock:
             self._pending.append(entry)
             due = len(self._pending) >= _BATCH or entry.asked_at - self._pending[0].asked_at >= _WRITE_INTERVAL
@@ -165,18 +166,37 @@ class RecallLedger:
             if not entries:
                 return
             self._states.start_batch()
-            mask, rows = cache(self._mask), list[LedgerRow]()  # most recalls of a batch have the same parameters
-            for entry in entries:
-                rows.append(_to_row(entry, self._states, mask))
-                if pause and len(rows) % _SLICE == 0:
-                    time.sleep(pause)
-            try:
-                # Beside the writes of others: of what it checks, it locks the rows itself.
-                self._store.write(OwnedWork(lambda tx: self._insert(tx, rows)), tenant=ANY)
-            except MemorandaError as error:
-                _log.warning("%d recalls could not be written to the ledger: %s", len(entries), error)
+            self._store_rows(self._make_rows(entries, pause))
 
-    def _insert(self, tx: Transaction, rows: list[LedgerRow]) -> None:
+    def _make_rows(self, entries: Sequence[_Entry], pause: float) -> list[LedgerRow]:
+        """Return the recalls as rows. One that cannot be a row is left out: the others are those of other callers."""
+        mask, rows = cache(self._mask), list[LedgerRow]()  # most recalls of a batch have the same parameters
+        for number, entry in enumerate(entries, 1):
+            try:
+                rows.append(_to_row(entry, self._states, mask))
+            except Exception as error:  # noqa: BLE001 - logged; whatever it is, it concerns this recall alone
+                _warn_of_loss(1, type(error).__name__)
+            if pause and number % _SLICE == 0:
+                time.sleep(pause)
+        return rows
+
+    def _store_rows(self, rows: Sequence[LedgerRow]) -> None:
+        """Write rows in one commit; each alone after an error that one of them may have caused."""
+        if not rows:
+            return
+        try:
+            # Beside the writes of others: of what it checks, it locks the rows itself.
+            self._store.write(OwnedWork(lambda tx: self._insert(tx, rows)), tenant=ANY)
+        except (Unavailable, Closed) as error:
+            _warn_of_loss(len(rows), str(error))
+        except MemorandaError as error:
+            if len(rows) == 1:
+                _warn_of_loss(1, str(error))
+                return
+            for row in rows:
+                self._store_rows([row])
+
+    def _insert(self, tx: Transaction, rows: Sequence[LedgerRow]) -> None:
         insert_recalls(tx, rows, self._states.to_json)
         prune_recalls(tx, self._settings.max_recalls, to_micros(self._clock() - self._settings.max_age))
 
@@ -191,6 +211,10 @@ class RecallLedger:
             return _to_replay(found)
         except (KeyError, IndexError, TypeError, ValueError, zlib.error) as error:
             raise Incompatible(f"recall {recall_id} in the ledger is damaged ({error!r}): restore a backup") from error
+
+
+def _warn_of_loss(count: int, reason: str) -> None:
+    _log.warning("%s could not be written to the ledger: %s", plural(count, "recall"), reason)
 
 
 def _to_row(entry: _Entry, states: _States, mask: Callable[[str], str]) -> LedgerRow:

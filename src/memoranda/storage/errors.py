@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,7 +10,7 @@ from functools import wraps
 from json import JSONDecodeError
 from typing import ParamSpec, TypeVar
 
-from sqlalchemy.exc import DBAPIError, StatementError
+from sqlalchemy.exc import DataError, DBAPIError, StatementError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from memoranda.errors import Conflict, Incompatible, InvalidInput, MemorandaError, Unavailable
@@ -60,12 +61,12 @@ def translate_errors(where: str) -> Iterator[None]:
     except DBAPIError as error:
         if _was_interrupted(str(error.orig)):
             raise KeyboardInterrupt from None
-        raise _translate(str(error.orig), where) from error
+        refused = isinstance(error, DataError)
+        raise _translate(str(error.orig), where, refused=refused) from error
     except (UnicodeDecodeError, JSONDecodeError) as error:  # nothing but stored values is decoded in a transaction
         raise _translate(f"malformed text: {error}", where) from error
     except UnicodeEncodeError as error:
-        advice = "use a UTF-8 locale or another path"
-        raise InvalidInput(f"{where!a} cannot be a file name in this system's encoding: {advice}") from error
+        raise _unencodable(where) from error
     except MemoryError as error:
         raise Unavailable(_NO_MEMORY.format(where)) from error
     except OverflowError as error:
@@ -79,11 +80,22 @@ def translate_errors(where: str) -> Iterator[None]:
         raise Unavailable(f"{where}: {error.strerror or error}: {advice}") from error
 
 
-def _translate(message: str, where: str) -> MemorandaError:
+def _unencodable(where: str) -> InvalidInput:
+    """Return the error of a path that this system cannot encode, or else of a value."""
+    try:
+        os.fsencode(where)
+    except UnicodeEncodeError:
+        advice = "use a UTF-8 locale or another path"
+        return InvalidInput(f"{where!a} cannot be a file name in this system's encoding: {advice}")
+    return InvalidInput("a text holds a lone surrogate, which no database can store: it is not valid Unicode")
+
+
+def _translate(message: str, where: str, *, refused: bool = False) -> MemorandaError:
+    """Return our error for a driver's message; `refused` when the driver says that it is about the value itself."""
     lowered = message.lower()
     if any(phrase in lowered for phrase in _DAMAGED):
         return Incompatible(f"{where} is damaged or not a Memoranda database ({message}): restore a backup")
-    if any(phrase in lowered for phrase in _BAD_VALUE):
+    if refused or any(phrase in lowered for phrase in _BAD_VALUE):
         return InvalidInput(f"a value cannot be stored ({message}): pass one of the documented types and sizes")
     if "out of memory" in lowered:
         return Unavailable(_NO_MEMORY.format(where))

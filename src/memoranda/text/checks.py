@@ -18,6 +18,8 @@ MAX_QUERY = 10_000
 _REPLACEMENT: Final = "\ufffd"
 _SURROGATES: Final = re.compile("[\ud800-\udfff]")
 _UNSTORABLE: Final = re.compile("[\0\ud800-\udfff]")
+_ESCAPED: Final = re.compile(r"((?<!\\)(?:\\\\)*)\\u(?:0000|d[89a-f]..)")
+"""A NUL byte or a lone surrogate in JSON, as opposed to an escaped backslash followed by `u0000`."""
 
 
 def clean_text(text: object, name: str = "content") -> str:
@@ -57,6 +59,12 @@ def check_characters(text: str, name: str) -> str:
 def replace_unstorable(text: str) -> str:
     """Return the text with U+FFFD in place of each NUL byte and lone surrogate; its length stays the same."""
     return _UNSTORABLE.sub(_REPLACEMENT, text) if "\0" in text or _find_surrogate(text) else text
+
+
+def replace_in_json(json_text: str) -> str:
+    """Return JSON that is searched, with U+FFFD in place of each NUL byte and lone surrogate, escaped or not."""
+    text = replace_unstorable(json_text)
+    return _ESCAPED.sub(lambda found: f"{found[1]}{_REPLACEMENT}", text) if "\\u" in text else text
 
 
 def escape_surrogates(json_text: str) -> str:

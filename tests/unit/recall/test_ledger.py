@@ -389,8 +389,46 @@ def test_recall_works_when_the_ledger_cannot_be_written(
         patch.setattr(ledger_module, "insert_recalls", fail)
         with pytest.raises(NotFound):
             memory.replay(found.id, user="nora")
-    assert "1 recalls could not be written to the ledger: the disk is full" in caplog.text
+    assert "1 recall could not be written to the ledger: the disk is full" in caplog.text
     assert len(memory.recall("Where do I live?", user="nora")) == 4
+
+
+def test_recall_that_cannot_be_encoded_loses_no_other(
+    memory: MemoryManager, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def mask(text: str) -> str:
+        if "poison" in text:
+            raise ValueError("poison is in the text")
+        return text
+
+    monkeypatch.setattr(memory._components.ledger, "_mask", mask)
+    before, bad, after = [memory.recall(text, user="nora") for text in ("one", "poison", "two")]
+    with caplog.at_level(logging.WARNING):
+        assert replayed(memory, before) == before
+    assert replayed(memory, after) == after
+    assert caplog.text.count("1 recall could not be written to the ledger: ValueError") == 1
+    with pytest.raises(NotFound):
+        memory.replay(bad.id, user="nora")
+
+
+def test_recall_that_the_store_refuses_loses_no_other(
+    memory: MemoryManager, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    to_row = ledger_module._to_row
+
+    def to_bad_row(entry: Any, *others: Any) -> Any:
+        row = to_row(entry, *others)
+        return replace(row, query="\ud800") if row.query == "poison" else row
+
+    monkeypatch.setattr(ledger_module, "_to_row", to_bad_row)
+    before, bad, after = [memory.recall(text, user="nora") for text in ("one", "poison", "two")]
+    with caplog.at_level(logging.WARNING):
+        assert replayed(memory, before) == before
+    assert replayed(memory, after) == after
+    assert caplog.text.count("1 recall could not be written to the ledger: a text holds a lone surrogate") == 1
+    assert "file name" not in caplog.text
+    with pytest.raises(NotFound):
+        memory.replay(bad.id, user="nora")
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows has no fork")
