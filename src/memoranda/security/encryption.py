@@ -7,16 +7,19 @@ moved, left out or taken from another file without an error, and any chunk can b
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import io
 import os
 import re
 import struct
+import threading
+from contextlib import nullcontext
 from functools import lru_cache
 from hmac import compare_digest
 from hmac import digest as hmac_digest
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Final
+from typing import IO, TYPE_CHECKING, BinaryIO, Final
 from unicodedata import normalize
 
 from memoranda.errors import EncryptionKeyError, Incompatible, InvalidInput, MissingExtra, Unavailable
@@ -27,6 +30,10 @@ if TYPE_CHECKING:
 
 SALT_BYTES: Final = 16
 _MIN_CHARS: Final = 16
+_MAX_KEY_BYTES: Final = 4096
+"""The largest file or output that is read as a key: a device gives bytes for ever."""
+_KEY_SECONDS: Final = 60.0
+"""How long a file or a command may take to give it: a person may have to unlock a key store."""
 _RAW_KEY: Final = re.compile("[0-9a-fA-F]{64}")
 # What OWASP recommends for scrypt with 32 MB. A change needs a new version of the format: databases do not record it.
 _SCRYPT: Final = {"n": 2**15, "r": 8, "p": 3, "maxmem": 64 * 2**20, "dklen": 32}
@@ -253,24 +260,67 @@ def read_key_command(command: str) -> str:
     import shlex
     import subprocess
 
+    what = "the command that prints the encryption key"
     try:
-        result = subprocess.run(shlex.split(command), capture_output=True, text=True, check=False, timeout=60)
+        arguments, quiet = shlex.split(command), subprocess.DEVNULL
+        with subprocess.Popen(arguments, bufsize=0, stdout=subprocess.PIPE, stderr=quiet) as process:
+            try:
+                assert process.stdout is not None
+                data = _read_bounded(process.stdout, what)
+                status = process.wait(_KEY_SECONDS)
+            finally:
+                process.kill()  # it may print for ever, and be waited for at the end of the block
     except (OSError, ValueError, subprocess.SubprocessError) as error:
+        if isinstance(error, InvalidInput):
+            raise
         name = type(error).__name__
-        raise EncryptionKeyError(f"the command that prints the encryption key did not run ({name}): check it") from None
-    if result.returncode != 0:
-        raise EncryptionKeyError(
-            f"the command that prints the encryption key ended with {result.returncode}: run it by hand to see why"
-        )
-    return result.stdout
+        raise EncryptionKeyError(f"{what} did not run ({name}): check it") from None
+    if status != 0:
+        raise EncryptionKeyError(f"{what} ended with {status}: run it by hand to see why")
+    return _decode_key(data, what)
 
 
 def read_key_file(path: str) -> str:
+    what = f"the file {path} with the encryption key"
     try:
-        return Path(path).expanduser().read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not text"
-        raise EncryptionKeyError(f"the file {path} with the encryption key cannot be read: {reason}") from None
+        return _decode_key(_read_bounded(Path(path).expanduser(), what), what)
+    except OSError as error:
+        raise EncryptionKeyError(f"{what} cannot be read: {error.strerror or 'it gives nothing'}") from None
+
+
+def _read_bounded(source: Path | IO[bytes], what: str) -> bytes:
+    """Return what is in a file or a pipe: it may have no end, or give nothing for ever."""
+    found: list[bytes | OSError] = []
+
+    def read() -> None:
+        data = b""
+        try:
+            # Without a buffer, whose lock a read that never ends would keep from whoever closes it.
+            with source.open("rb", buffering=0) if isinstance(source, Path) else nullcontext(source) as file:
+                while len(data) <= _MAX_KEY_BYTES and (part := file.read(_MAX_KEY_BYTES)):
+                    data += part
+            found.append(data)
+        except OSError as error:
+            found.append(error)
+
+    thread = threading.Thread(target=read, name="memoranda-key", daemon=True)
+    thread.start()
+    thread.join(_KEY_SECONDS)
+    [data] = found or [TimeoutError(errno.ETIMEDOUT, f"it gave no end in {_KEY_SECONDS:.0f} seconds")]
+    if isinstance(data, OSError):
+        raise data
+    if len(data) > _MAX_KEY_BYTES:
+        raise InvalidInput(
+            f"{what} gives more than {_MAX_KEY_BYTES:,} bytes, which is no key: check that it is the one"
+        )
+    return data
+
+
+def _decode_key(data: bytes, what: str) -> str:
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise EncryptionKeyError(f"{what} cannot be read: it is not text") from None
 
 
 def read_key(text: str | None, file: str | None, command: str | None) -> EncryptionKey | None:

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import io
+import os
 import pickle
 import random
+import shlex
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -11,6 +13,7 @@ import pytest
 
 from memoranda.errors import EncryptionKeyError, Incompatible, InvalidInput
 from memoranda.files import open_to_write
+from memoranda.security import encryption
 from memoranda.security.encryption import (
     EncryptedReader,
     EncryptionKey,
@@ -132,6 +135,35 @@ def test_key_that_cannot_be_read_is_a_typed_error_without_secrets(tmp_path: Path
             read_key(None, file, command)
         assert secret not in str(caught.value)
         assert caught.value.__cause__ is None
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such devices")
+@pytest.mark.parametrize("file", ["/dev/zero", "large"])
+def test_key_file_without_an_end_is_refused(tmp_path: Path, file: str) -> None:
+    (tmp_path / "large").write_text(PASSPHRASE * 1000)
+    with pytest.raises(InvalidInput, match="more than 4,096 bytes") as caught:
+        read_key(None, str(tmp_path / file), None)
+    assert PASSPHRASE not in str(caught.value)
+
+
+def test_key_command_without_an_end_is_refused_and_ended(tmp_path: Path) -> None:
+    started = tmp_path / "started"
+    endless = f"import os; open({str(started)!r}, 'w').write(str(os.getpid()))\nwhile True: print({PASSPHRASE!r})"
+    with pytest.raises(InvalidInput, match="more than 4,096 bytes") as caught:
+        read_key(None, None, shlex.join([sys.executable, "-c", endless]))
+    assert PASSPHRASE not in str(caught.value)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(started.read_text()), 0)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no named pipes")
+def test_key_that_never_comes_is_waited_for_with_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(encryption, "_KEY_SECONDS", 0.2)
+    os.mkfifo(tmp_path / "pipe")
+    # The command ends, and what it has started keeps its output open.
+    for file, command in ((str(tmp_path / "pipe"), None), (None, "sleep 30"), (None, "sh -c 'sleep 2 & true'")):
+        with pytest.raises(EncryptionKeyError):
+            read_key(None, file, command)
 
 
 def test_key_named_twice_is_refused(tmp_path: Path) -> None:
