@@ -189,10 +189,13 @@ def repair(
 
 def _find_forgeries(store: Store, audit_key: DatabaseKey, executions: ExecutionLog) -> list[str]:
     """Return what is wrong with everything that is signed, or with the key that it was signed with."""
+    # API keys are signed too, and nothing here reads them.
+    problems = [problem for problem in [executions.key_problem()] if problem is not None]
     try:
-        return [*find_receipt_problems(store, audit_key), *executions.find_problems()]
+        problems += [*find_receipt_problems(store, audit_key), *executions.find_problems()]
     except Incompatible as error:
-        return [str(error)]
+        problems.append(str(error))
+    return list(dict.fromkeys(problems))
 
 
 def _check_partition(store: Store, partitions: Partitions, key: PartitionKey, generation: int | None) -> list[str]:

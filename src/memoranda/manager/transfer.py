@@ -35,7 +35,7 @@ class BackupMethods(ManagerMethods):
     ) -> Backup:
         """Copy the database with every write acknowledged before the call. Writes may go on during it.
 
-        Where the key file of the database is lost, the backup has none either, and says so in `problems`.
+        Where the key file of the database is lost or not its own, the backup has none, and says so in `problems`.
 
         Args:
             target: The file to write; one that ends with `.zst` is compressed.

@@ -26,7 +26,8 @@ _KEY_BYTES: Final = 32
 _MAX_KEY_FILE: Final = 10_000
 _MIN_KEY_CHARS: Final = 16
 _KEY_PREFIX: Final = "key:"
-_FINGERPRINT: Final = "key_fingerprint"
+FINGERPRINT: Final = "key_fingerprint"
+"""The name in `meta` of the fingerprint of the key that the records of a database were signed with."""
 
 
 class DatabaseKey:
@@ -71,7 +72,7 @@ class DatabaseKey:
         """Return the key, and record its fingerprint before anything is signed with it."""
         key = self.read()
         if not self._recorded:
-            self._store.write(lambda tx: set_meta(tx, _FINGERPRINT, _fingerprint(key)))
+            self._store.write(lambda tx: set_meta(tx, FINGERPRINT, _fingerprint(key)))
             self._recorded = True
         return key
 
@@ -82,10 +83,10 @@ class DatabaseKey:
         if not self._path.exists():
             return _describe_loss(self._path, "is missing") if self._is_needed() else None
         try:
-            fingerprint = _fingerprint(read_key_file(self._path, file_keys(self._store)))
+            key = read_key_file(self._path, file_keys(self._store))
         except MemorandaError as error:
             return str(error)
-        if self._store.get_meta(_FINGERPRINT) in (None, fingerprint):
+        if is_key_of(key, self._store.get_meta(FINGERPRINT)):
             return None
         return _describe_loss(self._path, "holds another key")
 
@@ -100,7 +101,7 @@ class DatabaseKey:
         return None if encryption_key(self._store) is None else file_keys(self._store)[0]
 
     def _is_needed(self) -> bool:
-        if self._store.get_meta(_FINGERPRINT) is not None:
+        if self._store.get_meta(FINGERPRINT) is not None:
             return True
         first = select(literal(1)).select_from(self._signed).limit(1)
         return self._key is None and self._store.read(lambda tx: tx.execute(first).first(), tenant=ANY) is not None
@@ -128,6 +129,11 @@ def _describe_loss(path: Path, what: str) -> str:
 
 def _fingerprint(key: bytes) -> str:
     return hmac_digest(key, b"memoranda key file", "sha256").hex()
+
+
+def is_key_of(key: bytes, fingerprint: str | None) -> bool:
+    """Return whether a key has the fingerprint that a database holds; nothing was signed yet where that is None."""
+    return fingerprint in (None, _fingerprint(key))
 
 
 def read_key_file(path: Path, keys: Sequence[EncryptionKey]) -> bytes:

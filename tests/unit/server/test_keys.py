@@ -301,6 +301,61 @@ def test_backup_without_the_lost_key_file_says_so(tmp_path: Path, encryption_key
     assert not (tmp_path / "incomplete.db.key").exists()
 
 
+def break_key_file(file: Path, state: str) -> None:
+    if state == "missing":
+        file.unlink()
+    else:
+        file.write_text({"another": "ab" * 32, "damaged": "no key"}[state])
+
+
+@pytest.mark.parametrize("state", ["missing", "another", "damaged"])
+def test_check_reports_the_key_file_of_a_database_with_api_keys_only(tmp_path: Path, state: str) -> None:
+    database = tmp_path / "c.db"
+    with open_keys(f"sqlite:///{database}") as keys:
+        keys.create("ci")
+    break_key_file(Path(f"{database}.key"), state)
+    with MemoryManager(database, embedder=HashEmbedder(32)) as manager:
+        problems = manager.check().problems
+        assert problems == manager.health().problems
+    assert len(problems) == 1
+    assert "c.db.key" in problems[0]
+
+
+@pytest.mark.parametrize("encryption_key", [None, "3f" * 32])
+@pytest.mark.parametrize("state", ["another", "damaged"])
+def test_wrong_key_file_is_not_copied_over_the_one_of_an_older_backup(
+    tmp_path: Path, state: str, encryption_key: str | None
+) -> None:
+    config = MemoryConfig(db_url=f"sqlite:///{tmp_path}/c.db", encryption_key=encryption_key)
+    with MemoryManager(config, embedder=HashEmbedder(32)) as manager:
+        manager.save_execution_record("writer", {"status": "success"})
+        manager.backup(tmp_path / "backup.db")
+    kept = (tmp_path / "backup.db.key").read_bytes()
+    break_key_file(tmp_path / "c.db.key", state)
+    with MemoryManager(config, embedder=HashEmbedder(32)) as manager:
+        [problem] = manager.backup(tmp_path / "backup.db.2").problems
+        assert "c.db.key" in problem
+        assert not (tmp_path / "backup.db.2.key").exists()
+        if encryption_key is None:  # another copy has another key for the files beside it
+            assert manager.backup(tmp_path / "backup.db", force=True).problems
+    assert (tmp_path / "backup.db.key").read_bytes() == kept
+    restore(tmp_path / "backup.db", config, force=True)
+    with MemoryManager(config, embedder=HashEmbedder(32)) as manager:
+        assert manager.verify_executions().ok
+        assert manager.check().ok
+
+
+def test_restore_takes_the_key_that_the_records_were_signed_with(tmp_path: Path) -> None:
+    config = MemoryConfig(db_url=f"sqlite:///{tmp_path}/c.db")
+    with MemoryManager(config, embedder=HashEmbedder(32)) as manager:
+        manager.save_execution_record("writer", {"status": "success"})
+        manager.backup(tmp_path / "backup.db")
+    break_key_file(tmp_path / "backup.db.key", "another")
+    restore(tmp_path / "backup.db", config, force=True)
+    with MemoryManager(config, embedder=HashEmbedder(32)) as manager:
+        assert manager.verify_executions().ok
+
+
 def test_data_of_a_database_whose_key_is_lost_can_be_moved_to_a_new_one(tmp_path: Path) -> None:
     with MemoryManager(f"sqlite:///{tmp_path}/old.db", embedder=HashEmbedder(32)) as old:
         old.add_memory("tea", user="ann")

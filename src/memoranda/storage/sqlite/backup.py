@@ -29,7 +29,7 @@ from memoranda.files import (
 from memoranda.results.workflows import Backup
 from memoranda.security.encryption import EncryptionKey, random_key
 from memoranda.storage.base import key_file
-from memoranda.storage.database_key import read_key_file, write_key_file
+from memoranda.storage.database_key import FINGERPRINT, is_key_of, read_key_file, write_key_file
 from memoranda.storage.errors import translate_errors
 from memoranda.storage.meta import FILE_KEY, FORMER_FILE_KEY
 from memoranda.storage.schema import api_keys
@@ -98,20 +98,37 @@ def _write_backup(
         return _count_memories(plain, key)
 
 
-def copy_key(database: Path, keys: Sequence[EncryptionKey], target: Path, key: EncryptionKey | None) -> None:
-    """Copy the audit key too: without it, a restored audit trail could not be verified.
+def copy_key(
+    database: Path,
+    keys: Sequence[EncryptionKey],
+    target: Path,
+    key: EncryptionKey | None,
+    fingerprint: str | None,
+) -> bool:
+    """Copy the audit key too: without it, a restored audit trail could not be verified. Return whether it is there.
+
+    A key that is damaged or another one is not copied: it might replace the right one, beside an older backup.
 
     Args:
         database: The database whose key file is copied.
         keys: The keys of the files beside it.
         target: The copy of the database.
         key: The key of that copy; None when it is not encrypted.
+        fingerprint: The fingerprint of the audit key that the copy holds.
     """
     source = key_file(database)
-    if source.exists():
-        with translate_driver_errors(str(target)):
-            made = read_file_keys(target, key) if key is not None else ()
-            write_key_file(key_file(target), read_key_file(source, keys), made[0] if made else None)
+    if not source.exists():
+        return False
+    with translate_driver_errors(str(target)):
+        try:
+            audit_key = read_key_file(source, keys)
+        except Incompatible:  # whoever opens the database is told, and so is the caller of `backup`
+            return False
+        if not is_key_of(audit_key, fingerprint):
+            return False
+        made = read_file_keys(target, key) if key is not None else ()
+        write_key_file(key_file(target), audit_key, made[0] if made else None)
+    return True
 
 
 def inspect(backup: Path, key: EncryptionKey | None = None, plain: Path | None = None) -> Backup:
@@ -172,10 +189,12 @@ def restore(
                     if old is not None:
                         _carry_keys(old, key, temporary)
                     lock.forget_note()
+                fingerprint = _read_fingerprint(database, key)
                 # A backup from before the first signature has no key: what was signed since stays verifiable.
                 for each, file, its_key in ((backup, plain, backup_key), (old, old, key)):
-                    if each is not None and file is not None and key_file(each).exists():
-                        copy_key(each, _file_keys_or_none(file, its_key), database, key)
+                    if each is None or file is None:
+                        continue
+                    if copy_key(each, _file_keys_or_none(file, its_key), database, key, fingerprint):
                         break
             lock.close()
     return found
@@ -227,6 +246,12 @@ def _copy_backup(backup: Path, backup_key: EncryptionKey | None, target: Path, k
         return
     with closing(open_read_only(backup, backup_key)) as raw:
         copy_database(Source(raw, backup_key), target, key)
+
+
+def _read_fingerprint(database: Path, key: EncryptionKey | None) -> str | None:
+    with closing(open_read_only(database, key)) as raw:
+        row = raw.execute("SELECT value FROM meta WHERE key = ?", (FINGERPRINT,)).fetchone()
+    return None if row is None else str(row[0])
 
 
 def _file_keys_or_none(database: Path, key: EncryptionKey | None) -> tuple[EncryptionKey, ...]:

@@ -36,6 +36,7 @@ from memoranda.storage.base import (
     must_sync,
     run_works,
 )
+from memoranda.storage.database_key import FINGERPRINT
 from memoranda.storage.errors import translate_errors
 from memoranda.storage.group_commit import GroupCommit
 from memoranda.storage.integrity import renew_terms
@@ -216,7 +217,7 @@ class SQLiteStore:
         with self._connections.reading() as connection:
             source = backup.Source(driver_of(connection), self.key)
             made = backup.back_up(source, target, key, force=force, progress=progress)
-        backup.copy_key(self.path, self.file_keys(), target, key)
+        backup.copy_key(self.path, self.file_keys(), target, key, self.get_meta(FINGERPRINT))
         return made
 
     def file_keys(self) -> tuple[EncryptionKey, ...]:
