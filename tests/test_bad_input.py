@@ -10,7 +10,19 @@ from typing import Any
 
 import pytest
 
-from memoranda import Closed, Incompatible, InvalidInput, MemorandaError, MemoryManager, Message, NotFound
+from memoranda import (
+    Closed,
+    ConversationMemory,
+    Incompatible,
+    InvalidInput,
+    MemorandaError,
+    MemoryConfig,
+    MemoryManager,
+    Message,
+    NotFound,
+    ToolCallMsg,
+    UpkeepSettings,
+)
 from memoranda.testing.fakes import HashEmbedder
 from tests.driver import sqlite3
 
@@ -230,6 +242,30 @@ CALLS: dict[str, tuple[type[MemorandaError], str, Call]] = {
 def test_bad_argument_is_refused(manager: MemoryManager, path: Path, case: str) -> None:
     error, advice, call = CALLS[case]
     assert_refused(path, error, advice, lambda: call(manager))
+
+
+LONG = 10**5000
+"""An integer that Python refuses to write with digits, in an error as well as in JSON."""
+PART = {"type": "text", "text": "x", "n": LONG}
+OBJECTS: dict[str, Callable[[], object]] = {
+    "a message's part": lambda: Message("user", [PART]),
+    "a message's data": lambda: Message("user", {"a": LONG}),
+    "a message's role": lambda: Message(LONG, "x"),  # type: ignore[arg-type]
+    "a message's time": lambda: Message.from_dict({"role": "user", "content": "x", "timestamp": LONG}),
+    "a message's result": lambda: Message.from_dict({"role": "tool", "tool_call_id": "1", "content": {"a": LONG}}),
+    "a call's arguments": lambda: ToolCallMsg.from_dict({"id": "1", "name": "f", "arguments": {"a": LONG}}),
+    "a conversation's message": lambda: ConversationMemory().add_message({"role": "user", "content": [PART]}),
+    "a conversation's policy": lambda: ConversationMemory(retention_policy=LONG),  # type: ignore[arg-type]
+    "a setting": lambda: MemoryConfig(commit_size=LONG, durability=LONG),  # type: ignore[arg-type]
+    "a setting of upkeep": lambda: UpkeepSettings(important=LONG),
+}
+
+
+@pytest.mark.parametrize("case", OBJECTS)
+def test_integer_of_thousands_of_digits_is_refused_with_an_error_that_can_be_read(case: str) -> None:
+    with pytest.raises(InvalidInput) as raised:
+        OBJECTS[case]()
+    assert 0 < len(str(raised.value)) < 500
 
 
 def assert_refused(path: Path, error: type[MemorandaError], advice: str, call: Callable[[], object]) -> None:

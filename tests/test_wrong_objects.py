@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pytest
@@ -37,6 +37,22 @@ class Unprintable:
         raise RuntimeError("this object cannot be shown")
 
 
+class UnprintableText(str):
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        raise RuntimeError("this text cannot be shown")
+
+    __str__ = __repr__
+
+
+def message_with(content: object, **fields: object) -> dict[str, object]:
+    return {"role": "user", "content": content, **fields}
+
+
+LONG: Final = 10**5000
+"""An integer that Python refuses to write with digits, in an error as well as in JSON."""
+CALL = {"id": "1", "type": "function", "function": {"name": "f", "arguments": {"a": LONG}}}
 WRONG: dict[str, object] = {
     "nothing": None,
     "object": object(),
@@ -62,6 +78,23 @@ WRONG: dict[str, object] = {
     "long range": range(10_000),
     "array": np.zeros(3),
     "long text": "x" * 150_000,
+    "long integer": LONG,
+    "list of a long integer": [LONG],
+    "list of lists of a long integer": [[LONG]],
+    "dict of a long integer": {"a": LONG},
+    "long integer as a key": {LONG: 1},
+    "filter by a long integer": {"metadata": {"a": {"gt": LONG}}},
+    "filter with a long integer as a key": {"metadata": {"a": {LONG: 1}}},
+    "operator beside a long integer": {"a": {"$gt": 1, LONG: 1}},
+    "message of a long integer": message_with(LONG),
+    "message with a long integer in a part": [message_with([{"type": "text", "text": "x", "n": LONG}])],
+    "message with a long integer in a call": [message_with("x", role="assistant", tool_calls=[CALL])],
+    "message with another long integer": [message_with("x", extra=LONG)],
+    "message with a long integer as its role": message_with("x", role=LONG),
+    "message with a long integer as its time": message_with("x", timestamp=LONG),
+    "message with a long integer as its type": {"type": LONG},
+    "unprintable key": {Unprintable(): 1},
+    "unprintable text": UnprintableText("abc"),
 }
 
 
@@ -121,8 +154,9 @@ def outcome_of(call: Callable[[], object]) -> str:
 
 @pytest.mark.parametrize("method", [name for name in METHODS if name != "close"])
 def test_wrong_object_is_one_of_our_errors_and_changes_nothing(
-    manager: MemoryManager, tmp_path: Path, method: str
+    manager: MemoryManager, tmp_path: Path, method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.chdir(tmp_path)  # a text may be accepted as the name of a file
     call, right = getattr(manager, method), right_arguments(tmp_path)
     parameters = inspect.signature(call).parameters
     given = {name: right[name] for name, each in parameters.items() if each.default is each.empty}

@@ -7,6 +7,7 @@ so that stored text is shown as text and never as markup.
 from __future__ import annotations
 
 import re
+import reprlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields
 from datetime import datetime
@@ -18,6 +19,8 @@ _SHORT: Final = 60
 LONG: Final = 400
 MANY: Final = 3
 """A container with more items is shown by their number."""
+_LARGE_INTEGER: Final = 128
+"""Bits of an integer whose digits tell nobody anything."""
 _LINE: Final = 110
 """How long the fields in a repr may be together; the rest is left out."""
 LISTED: Final = 20
@@ -49,6 +52,31 @@ _BROKEN: Final = "overflow-wrap:anywhere"
 _NARROW: Final = 26
 """A cell of so many characters is not broken: an id, a number, a name, a time."""
 _TABLE: Final = "border-collapse:collapse;background:transparent;color:inherit;font-size:90%"
+
+
+class _ShortRepr(reprlib.Repr):
+    """Cuts what is long or deep, and names the type of what cannot be shown."""
+
+    def repr1(self, x: Any, level: int) -> str:
+        try:
+            return super().repr1(x, level)
+        except Exception:  # noqa: BLE001 - of the object's own code; it would replace the error that names the object
+            return f"<{type(x).__name__}>"
+
+    def repr_int(self, x: int, level: int) -> str:
+        # Python does not write an integer of thousands of digits.
+        return (
+            f"an integer of {x.bit_length():,} bits" if x.bit_length() > _LARGE_INTEGER else super().repr_int(x, level)
+        )
+
+
+_REPR: Final = _ShortRepr()
+_REPR.maxstring = _REPR.maxother = 100
+
+
+def shown(value: object) -> str:
+    """Return a value as an error shows it: short, however long or deep it is, and whatever its own `repr` does."""
+    return _REPR.repr(value)
 
 
 def one_line(text: object, length: int = _SHORT) -> str:

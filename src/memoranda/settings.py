@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from memoranda.display import shown
 from memoranda.errors import InvalidInput
 from memoranda.security.encryption import EncryptionKey, read_key
 
@@ -102,13 +103,13 @@ class MemoryConfig:
 
     def __post_init__(self) -> None:
         if isinstance(self.commit_size, bool) or not isinstance(self.commit_size, int) or self.commit_size < 0:
-            raise InvalidInput(f"commit_size must be 0 or a number of memories, not {self.commit_size!r}")
+            raise InvalidInput(f"commit_size must be 0 or a number of memories, not {shown(self.commit_size)}")
         for name in _POSITIVE:
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
-                raise InvalidInput(f"{name} must be a number above 0, not {value!r}")
+                raise InvalidInput(f"{name} must be a number above 0, not {shown(value)}")
         if self.durability not in ("full", "normal"):
-            raise InvalidInput(f"durability must be 'full' or 'normal', not {self.durability!r}")
+            raise InvalidInput(f"durability must be 'full' or 'normal', not {shown(self.durability)}")
 
 
 @dataclass(frozen=True, slots=True)

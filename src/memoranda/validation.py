@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import reprlib
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from inspect import getattr_static
@@ -12,9 +11,10 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, Final, TypeAlias, TypeVar, cast, get_args
 
+from memoranda.display import shown
 from memoranda.errors import Incompatible, InvalidInput, InvalidType
 from memoranda.records import Record
-from memoranda.text.checks import clean_text, escape_surrogates, replace_in_json, replace_unstorable
+from memoranda.text.checks import clean_text, escape_surrogates, plain_text, replace_in_json, replace_unstorable
 from memoranda.types import (
     EVERYTHING,
     JSON,
@@ -50,21 +50,13 @@ MAX_TTL: Final = 10 * 365 * 86_400.0
 """The longest time to live in seconds: ten years."""
 _T = TypeVar("_T")
 _MAX_FILE_NAME: Final = 255
+_MAX_JSON_BITS: Final = 14_000
 _MAX_FLOAT_BITS: Final = 1023
 """The largest size of an integer that a float can represent."""
 _OPERATORS: Final[tuple[Operator, ...]] = get_args(Operator)
 _NOTHING: Final = Condition("", "in", [])
 """An empty list of choices matches no memory, as everywhere: it must not select them all, least of all to be erased."""
 _FILTERS: Final = ("type", "source", "speaker", "after", "before", "min_importance", "max_importance", "metadata")
-
-
-_shown: Final = reprlib.Repr()
-_shown.maxstring = _shown.maxother = 100
-
-
-def shown(value: object) -> str:
-    """Return a value as an error shows it: short, however long or deep it is, and whatever its own `repr` does."""
-    return _shown.repr(value)
 
 
 def check_flag(value: object, name: str) -> bool:
@@ -162,7 +154,7 @@ def check_integer(value: object, name: str, *, minimum: int | None = 1, maximum:
         raise InvalidType(f"{name} must be a whole number, not {type(value).__name__}")
     if (minimum is not None and value < minimum) or (maximum is not None and value > maximum):
         up_to = f" and at most {maximum}" if maximum is not None else ""
-        raise InvalidInput(f"{name} is {format_number(value)}: give at least {minimum}{up_to}")
+        raise InvalidInput(f"{name} is {shown(value)}: give at least {minimum}{up_to}")
     return value
 
 
@@ -204,7 +196,7 @@ def check_fraction(value: object, name: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise InvalidType(f"{name} must be a number from 0 to 1, not {type(value).__name__}")
     if not 0 <= value <= 1:
-        raise InvalidInput(f"{name} must lie between 0 and 1, not {format_number(value)}")
+        raise InvalidInput(f"{name} must lie between 0 and 1, not {shown(value)}")
     return float(value)
 
 
@@ -213,7 +205,7 @@ def check_days(value: object, name: str) -> timedelta:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise InvalidType(f"{name} must be a number of days, not {type(value).__name__}")
     if not 0 <= value <= MAX_DAYS:
-        raise InvalidInput(f"{name} is {format_number(value)}: give at least 0 and at most {MAX_DAYS}")
+        raise InvalidInput(f"{name} is {shown(value)}: give at least 0 and at most {MAX_DAYS}")
     return timedelta(days=value)
 
 
@@ -222,23 +214,17 @@ def check_ttl(ttl: object) -> float:
     if isinstance(ttl, bool) or not isinstance(ttl, int | float):
         raise InvalidType(f"ttl must be a number of seconds, not {type(ttl).__name__}")
     if not 0 < ttl <= MAX_TTL:
-        raise InvalidInput(f"ttl is {format_number(ttl)} seconds: give more than 0 and at most {MAX_TTL:.0f}")
+        raise InvalidInput(f"ttl is {shown(ttl)} seconds: give more than 0 and at most {MAX_TTL:.0f}")
     return float(ttl)
-
-
-def format_number(number: float) -> str:
-    """Return a number as text for an error message; Python refuses to convert an integer of thousands of digits."""
-    too_long = isinstance(number, int) and number.bit_length() > 128
-    return "an integer of more than 128 bits" if too_long else str(number)
 
 
 def check_datetime(value: object, name: str) -> datetime:
     """Return a datetime or an ISO 8601 string as a datetime in UTC."""
     if isinstance(value, str):
         try:
-            value = datetime.fromisoformat(value)
+            value = datetime.fromisoformat(plain_text(value))
         except ValueError:
-            raise InvalidInput(f"{name} {value!r} is not an ISO 8601 date and time") from None
+            raise InvalidInput(f"{name} {shown(value)} is not an ISO 8601 date and time") from None
     if not isinstance(value, datetime):
         raise InvalidType(f"{name} must be a datetime or an ISO 8601 string, not {type(value).__name__}")
     if value.tzinfo is None:
@@ -284,7 +270,7 @@ def make_filter(where: Mapping[str, Any] | None, types: object = None) -> Filter
     if where is None and types is None:
         return EVERYTHING
     filters = dict(check_mapping(where, "where"))
-    if unknown := sorted(map(repr, set(filters) - set(_FILTERS))):
+    if unknown := sorted(map(shown, set(filters) - set(_FILTERS))):
         raise InvalidInput(f"unknown filter {', '.join(unknown)}: use {', '.join(_FILTERS)}")
     conditions = _make_conditions(check_mapping(filters.get("metadata"), "metadata"))
     choices = (types, filters.get("type"), filters.get("source"), filters.get("speaker"))
@@ -335,7 +321,7 @@ def _conditions_of_key(key: str, value: object) -> list[Condition]:
     """`{"topic": "x"}` means equality, a list means any of its values, a dict contains operators."""
     if isinstance(value, Mapping):
         if not value:
-            raise InvalidInput(f"the filter for metadata {key!r} holds no operator: use {', '.join(_OPERATORS)}")
+            raise InvalidInput(f"the filter for metadata {shown(key)} holds no operator: use {', '.join(_OPERATORS)}")
         return [_make_condition(key, operator, operand) for operator, operand in value.items()]
     return [_make_condition(key, "in" if isinstance(value, list | tuple) else "eq", value)]
 
@@ -344,32 +330,38 @@ def flatten_conditions(conditions: Mapping[str, Any], prefix: str = "") -> dict[
     """Return conditions on fields of fields as conditions on names with dots: a dict without operators names fields."""
     found: dict[str, Any] = {}
     for name, wanted in conditions.items():
-        key = f"{prefix}{name}" if prefix else name
-        names = list(wanted) if isinstance(wanted, Mapping) else []
-        if not names or any(str(each).removeprefix("$") in _OPERATORS or str(each)[:1] == "$" for each in names):
+        key = f"{prefix}{_check_key(name)}"
+        names = [_check_key(each) for each in wanted] if isinstance(wanted, Mapping) else []
+        if not names or any(each.removeprefix("$") in _OPERATORS or each[:1] == "$" for each in names):
             found[key] = wanted
-        elif str(key).count(".") >= MAX_DEPTH:
+        elif key.count(".") >= MAX_DEPTH:
             raise InvalidInput(f"the filter goes more than {MAX_DEPTH} levels deep, or holds itself")
         else:
             found |= flatten_conditions(wanted, f"{key}.")
     return found
 
 
-def _make_condition(key: str, operator: str, value: object) -> Condition:
+def _check_key(key: object) -> str:
     if not isinstance(key, str):
         raise InvalidType(f"a metadata key must be a string, not {type(key).__name__}")
-    name = replace_unstorable(key)
+    return plain_text(key)
+
+
+def _make_condition(key: str, operator: str, value: object) -> Condition:
+    name = replace_unstorable(_check_key(key))
     if operator not in _OPERATORS:
-        raise InvalidInput(f"unknown operator {operator!r} for metadata {key!r}: use {', '.join(_OPERATORS)}")
+        raise InvalidInput(f"unknown operator {shown(operator)} for metadata {shown(key)}: use {', '.join(_OPERATORS)}")
     if operator == "in":
         if not isinstance(value, list | tuple):
-            raise InvalidType(f"the operator 'in' for metadata {key!r} needs a list")
-        return Condition(name, "in", [_check_operand(key, item) for item in _check_choices(value, f"metadata {key!r}")])
+            raise InvalidType(f"the operator 'in' for metadata {shown(key)} needs a list")
+        return Condition(
+            name, "in", [_check_operand(key, item) for item in _check_choices(value, f"metadata {shown(key)}")]
+        )
     if operator == "exists" and not isinstance(value, bool):
-        raise InvalidType(f"the operator 'exists' for metadata {key!r} needs True or False")
+        raise InvalidType(f"the operator 'exists' for metadata {shown(key)} needs True or False")
     ordered = operator in ("gt", "gte", "lt", "lte")
     if ordered and (isinstance(value, bool) or not isinstance(value, int | float | str)):
-        raise InvalidType(f"the operator {operator!r} for metadata {key!r} needs a number or a string")
+        raise InvalidType(f"the operator {shown(operator)} for metadata {shown(key)} needs a number or a string")
     return Condition(name, cast(Operator, operator), _check_operand(key, value))
 
 
@@ -381,14 +373,14 @@ def _check_choices(values: Sequence[Any], name: str) -> Sequence[Any]:
 
 def _check_operand(key: str, value: object) -> JSON:
     if isinstance(value, float) and not isfinite(value):
-        raise InvalidInput(f"the filter for metadata {key!r} is {value}: give a finite number")
+        raise InvalidInput(f"the filter for metadata {shown(key)} is {value}: give a finite number")
     if isinstance(value, int) and value.bit_length() > _MAX_FLOAT_BITS:
-        raise InvalidInput(f"the filter for metadata {key!r} is {format_number(value)}: give a smaller number")
+        raise InvalidInput(f"the filter for metadata {shown(key)} is {shown(value)}: give a smaller number")
     if value is None or isinstance(value, bool | int | float):
         return value
     if isinstance(value, str):
         return replace_unstorable(value)
-    raise InvalidType(f"metadata {key!r} can be compared with text, numbers, booleans and null only")
+    raise InvalidType(f"metadata {shown(key)} can be compared with text, numbers, booleans and null only")
 
 
 _SCALARS: Final = (str, int, bool, type(None))
@@ -399,6 +391,13 @@ _Path: TypeAlias = "str | tuple[_Path, str | int]"
 
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, check_circular=False, separators=(",", ":")).encode
 _decode = json.JSONDecoder().decode
+
+
+def check_json_integer(value: int, name: str) -> int:
+    """Return an integer that JSON can hold: Python neither writes nor reads one of thousands of digits."""
+    if value.bit_length() > _MAX_JSON_BITS:
+        raise InvalidInput(f"{name} is {shown(value)}, which JSON cannot hold: use a string")
+    return value
 
 
 def encode_json(value: object, name: str = "value") -> str:
@@ -446,7 +445,7 @@ def check_changed_fields(fields: object) -> dict[str, Any]:
         raise InvalidType(f"change must return a dict of the changed fields, not {type(fields).__name__}")
     if unknown := [key for key in fields if key not in CHANGEABLE_FIELDS]:
         raise InvalidInput(
-            f"change returned {unknown[0]!r}, which cannot be changed: {', '.join(CHANGEABLE_FIELDS)} can"
+            f"change returned {shown(unknown[0])}, which cannot be changed: {', '.join(CHANGEABLE_FIELDS)} can"
         )
     return {key: value for key, value in fields.items() if value is not None}
 
@@ -457,7 +456,7 @@ def _check_json(value: object, path: _Path, depth: int) -> None:
         for key, item in value.items():
             if not isinstance(key, str):
                 where = _format_path(path)
-                raise InvalidInput(f"{where} has the key {key!r}, a {type(key).__name__}: JSON keys are strings")
+                raise InvalidInput(f"{where} has the key {shown(key)}, a {type(key).__name__}: JSON keys are strings")
             if type(item) not in _SCALARS:
                 _check_json(item, (path, key), depth + 1)
     elif isinstance(value, _LISTS):
@@ -482,5 +481,5 @@ def _format_path(path: _Path, max_steps: int = MAX_DEPTH) -> str:
     steps: list[str] = []
     while isinstance(path, tuple):
         path, step = path
-        steps.append(f"[{step!r}]")
+        steps.append(f"[{shown(step)}]")
     return path + "".join(reversed(steps[-max_steps:]))

@@ -13,6 +13,7 @@ from importlib import import_module
 from itertools import takewhile
 from typing import Protocol, TypeAlias, overload
 
+from memoranda.display import shown
 from memoranda.errors import InvalidInput, MissingExtra
 from memoranda.messages.message import Message, VendorMessage, parts_of
 from memoranda.messages.parsing import as_message
@@ -303,5 +304,5 @@ def exact_counter(encoding: str = "o200k_base") -> TokenCounter:
     try:
         count("")
     except KeyError as error:
-        raise InvalidInput(f"unknown encoding {encoding!r}: use o200k_base or cl100k_base") from error
+        raise InvalidInput(f"unknown encoding {shown(encoding)}: use o200k_base or cl100k_base") from error
     return count

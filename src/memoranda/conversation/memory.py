@@ -18,6 +18,7 @@ from memoranda.conversation.base import (
     default_counter,
     fit_window,
 )
+from memoranda.display import shown
 from memoranda.errors import Incompatible, InvalidInput, InvalidType, MemorandaError
 from memoranda.files import atomic_replace, read_text_file, translate_file_errors
 from memoranda.messages.content import ROLE_NAMES, check_string, id_text, thaw
@@ -244,14 +245,14 @@ def check_state(state: object, allowed: Sequence[str], *, strict: bool) -> Mappi
     if not isinstance(state, Mapping):
         raise InvalidType(f"a conversation's state must be a dict, not {type(state).__name__}")
     if state.get("format", FORMAT) != FORMAT:
-        raise Incompatible(f"this is {state['format']!r}, not a conversation")
+        raise Incompatible(f"this is {shown(state['format'])}, not a conversation")
     version = state.get("version", VERSION)
     if not isinstance(version, int) or version > VERSION:
         raise Incompatible(f"this conversation has version {version}; this code reads up to {VERSION}: update it")
     if strict:
         unknown = sorted(set(state) - {*_HEADER, *allowed})
         if unknown:
-            raise InvalidInput(f"the state has an unknown key {unknown[0]!r}: leave it out, or use strict=False")
+            raise InvalidInput(f"the state has an unknown key {shown(unknown[0])}: leave it out, or use strict=False")
         if "messages" not in state:
             raise InvalidInput("the state has no 'messages': nothing to load")
     return state

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
+from memoranda.display import shown
 from memoranda.errors import InvalidInput, InvalidType
 from memoranda.results.workflows import ExecutionPage, ExecutionRecord, ExecutionStats, VerificationReport
 from memoranda.security.redaction import Redactor
@@ -28,7 +29,6 @@ from memoranda.validation import (
     check_offset,
     copy_json_object,
     encode_json,
-    shown,
 )
 
 if TYPE_CHECKING:

@@ -20,6 +20,7 @@ from typing import Any, Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from memoranda.display import shown
 from memoranda.errors import Incompatible, InvalidInput, Unavailable
 from memoranda.files import open_checksummed_file, write_checksummed_file
 from memoranda.index.vectors import (
@@ -145,7 +146,7 @@ class FAISSIndex:
             grow_on_add: Whether `add` also grows the graph.
         """
         if isinstance(dimension, bool) or not isinstance(dimension, int) or dimension < 1:
-            raise InvalidInput(f"dimension must be a positive integer, not {dimension!r}")
+            raise InvalidInput(f"dimension must be a positive integer, not {shown(dimension)}")
         self.path = None if path is None else Path(path)
         self._dimension = dimension
         self._use_gpu = use_gpu

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from memoranda.display import shown
 from memoranda.errors import InvalidInput
 from memoranda.index.vectors import grow_array
 from memoranda.text.terms import OR
@@ -127,7 +128,7 @@ class Postings:
     ) -> tuple[IntArray, FloatArray]:
         """Return ids and scores of the best matches, best first, ties by id; only ids in `among` when given."""
         if limit < 1:
-            raise InvalidInput(f"limit must be a positive integer, not {limit!r}")
+            raise InvalidInput(f"limit must be a positive integer, not {shown(limit)}")
         numbers, scores = self._match(query_terms, self._visible(among))
         ids = self._ids[numbers]
         if limit < len(ids):

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from memoranda.display import shown
 from memoranda.errors import Incompatible, InvalidInput
 from memoranda.files import ChecksummedFile
 from memoranda.types import FloatArray, IntArray
@@ -143,7 +144,7 @@ def validate_query(query: ArrayLike, dimension: int) -> FloatArray:
 def validate_limit(limit: object) -> int:
     """Return the limit as an int; raise `InvalidInput` when it is not positive."""
     if isinstance(limit, bool) or not isinstance(limit, int | np.integer) or limit < 1:
-        raise InvalidInput(f"limit must be a positive integer, not {limit!r}")
+        raise InvalidInput(f"limit must be a positive integer, not {shown(limit)}")
     return int(limit)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from memoranda.display import shown
 from memoranda.errors import InvalidInput, MissingExtra
 from memoranda.integrations.managers import RELEVANT, AsyncOpenedSource, Source, open_async
 from memoranda.types import Hit, Memory
@@ -111,7 +112,7 @@ class MemorandaMemoryService(AsyncOpenedSource, BaseMemoryService):
     async def delete_memory(self, *, app_name: str, user_id: str, memory_id: str | None = None) -> None:
         """Delete a memory by the id that a search returned; raise `NotFound` when this user of this app has none."""
         if memory_id is None or not memory_id.isdecimal():
-            raise InvalidInput(f"memory_id is {memory_id!r}: give the id of an entry that search_memory returned")
+            raise InvalidInput(f"memory_id is {shown(memory_id)}: give the id of an entry that search_memory returned")
         memory = await self.memory.get(int(memory_id), agent=app_name, user=user_id)
         if memory.message_id is not None:  # or the event would bring it back when its session is added again
             await self.memory.put(_DELETED, memory.message_id, True, index=False, agent=app_name, user=user_id)

@@ -12,11 +12,12 @@ from datetime import datetime
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 from memoranda import display
+from memoranda.display import shown
 from memoranda.errors import InvalidInput, InvalidType
 from memoranda.records import Record
 from memoranda.text.checks import check_characters
 from memoranda.types import JSON
-from memoranda.validation import MAX_CONDITIONS, MAX_DEPTH, copy_json, shown
+from memoranda.validation import MAX_CONDITIONS, MAX_DEPTH, copy_json
 
 KEY_PREFIX: Final = "\x1fitem/"
 """How the stored key of every item begins. No value of `save` may have a key that begins like this."""
@@ -66,7 +67,7 @@ class NamespaceActivity(Record):
 def check_namespace(value: object, name: str = "namespace", *, empty: bool = False) -> NamespacePath:
     """Check a namespace: a tuple of names, at least one unless it may be `empty`."""
     if isinstance(value, str):
-        raise InvalidType(f"{name} must be a tuple of names: write ({value!r},)")
+        raise InvalidType(f"{name} must be a tuple of names: write ({shown(value)},)")
     if isinstance(value, Mapping | bytes) or not isinstance(value, Sequence):
         raise InvalidType(f"{name} must be a tuple of names, not {type(value).__name__}")
     if not value and not empty:
@@ -240,7 +241,7 @@ def _field_tests(field: object, wanted: object) -> Iterator[tuple[str, _Test]]:
         raise InvalidType(f"a field in the filter must be a string, not {type(field).__name__}")
     if any(name.startswith("$") for name in field.split(".")):
         raise InvalidInput(
-            f"{field!r} is not a field: name a field first, as in {{'rating': {{'$gte': 4}}}}; all must hold"
+            f"{shown(field)} is not a field: name a field first, as in {{'rating': {{'$gte': 4}}}}; all must hold"
         )
     copied = _copy_operand(wanted, field)
     if not isinstance(copied, dict) or not _has_operators(copied):
@@ -252,14 +253,20 @@ def _field_tests(field: object, wanted: object) -> Iterator[tuple[str, _Test]]:
 def _copy_operand(value: object, field: str, depth: int = 0) -> Any:
     """Return a value to compare with. It need not be one that can be stored: everything is below infinity."""
     if depth > MAX_DEPTH:
-        raise InvalidInput(f"the filter for {field!r} goes more than {MAX_DEPTH} levels deep, or holds itself")
+        raise InvalidInput(f"the filter for {shown(field)} goes more than {MAX_DEPTH} levels deep, or holds itself")
     if isinstance(value, Mapping):
-        return {str(name): _copy_operand(item, field, depth + 1) for name, item in value.items()}
+        return {_check_name(name, field): _copy_operand(item, field, depth + 1) for name, item in value.items()}
     if isinstance(value, list | tuple):
         return [_copy_operand(item, field, depth + 1) for item in value]
     if value is None or isinstance(value, str | int | float):
         return value
-    raise InvalidType(f"the filter for {field!r} has a {type(value).__name__}, which JSON cannot hold: convert it")
+    raise InvalidType(f"the filter for {shown(field)} has a {type(value).__name__}, which JSON cannot hold: convert it")
+
+
+def _check_name(name: object, field: str) -> str:
+    if not isinstance(name, str):
+        raise InvalidType(f"the filter for {shown(field)} has the key {shown(name)}: keys are strings")
+    return name
 
 
 def _has_operators(wanted: dict[str, JSON]) -> bool:
@@ -270,15 +277,15 @@ def _has_operators(wanted: dict[str, JSON]) -> bool:
 def _make_test(field: str, operator: str, wanted: JSON) -> _Test:
     if operator not in _OPERATORS:
         raise InvalidInput(
-            f"unknown operator {operator!r} in the filter for {field!r}: use {', '.join(_OPERATORS)}; "
+            f"unknown operator {shown(operator)} in the filter for {shown(field)}: use {', '.join(_OPERATORS)}; "
             "to compare with a dict, write {'eq': {...}}"
         )
     if operator == "in" and not isinstance(wanted, list):
-        raise InvalidType(f"the operator 'in' in the filter for {field!r} needs a list")
+        raise InvalidType(f"the operator 'in' in the filter for {shown(field)} needs a list")
     if operator == "exists" and not isinstance(wanted, bool):
-        raise InvalidType(f"the operator 'exists' in the filter for {field!r} needs True or False")
+        raise InvalidType(f"the operator 'exists' in the filter for {shown(field)} needs True or False")
     if operator in ("gt", "gte", "lt", "lte") and not (_is_number(wanted) or isinstance(wanted, str)):
-        raise InvalidType(f"the operator {operator!r} in the filter for {field!r} needs a number or a text")
+        raise InvalidType(f"the operator {shown(operator)} in the filter for {shown(field)} needs a number or a text")
     compare = _OPERATORS[operator]
     if operator == "exists":
         return lambda found: compare(found, wanted)
@@ -348,7 +355,7 @@ def _split_path(path: str) -> Iterator[re.Match[str]]:
         yield part
         position = part.end()
     if position < len(path) or path.endswith("."):
-        raise InvalidInput(f"{path!r} is not a path: write it like title, author.name, tags[0] or items[*].text")
+        raise InvalidInput(f"{shown(path)} is not a path: write it like title, author.name, tags[0] or items[*].text")
 
 
 def _field(name: str) -> _Step:

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from math import log2
 from typing import Final
 
+from memoranda.display import shown
 from memoranda.errors import InvalidInput
 from memoranda.remember.duplicates import fingerprint, statement_tokens
 from memoranda.remember.importance.score import is_small_talk
@@ -123,12 +124,12 @@ def _check(name: str, value: object) -> None:
             raise InvalidInput(f"{name} must be longer than 0, not {value}")
     elif name in _COUNTS:
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise InvalidInput(f"{name} must be an integer of at least 1, not {value!r}")
+            raise InvalidInput(f"{name} must be an integer of at least 1, not {shown(value)}")
     elif name in _FLAGS:
         if not isinstance(value, bool):
-            raise InvalidInput(f"{name} must be True or False, not {value!r}")
+            raise InvalidInput(f"{name} must be True or False, not {shown(value)}")
     elif not isinstance(value, int | float) or not 0 <= value <= 1:
-        raise InvalidInput(f"{name} must be a number from 0 to 1 or a timedelta, not {value!r}")
+        raise InvalidInput(f"{name} must be a number from 0 to 1 or a timedelta, not {shown(value)}")
 
 
 def find_expired(items: Iterable[UpkeepItem], now: datetime) -> list[UpkeepDecision]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
+from memoranda.display import shown
 from memoranda.errors import Closed, InvalidInput, InvalidType, MemorandaError
 from memoranda.llm.base import LLM, MeteredLLM
 from memoranda.llm.structured import CallPause, describe_failure
@@ -23,7 +24,7 @@ from memoranda.results.maintenance import PolicyName, UpkeepDecision, UpkeepRepo
 from memoranda.storage.base import ScrubState, ScrubStore
 from memoranda.threads import Flag, start_thread
 from memoranda.types import JSON, Clock, FloatArray, Progress, Scope, Usage
-from memoranda.validation import check_component, shown
+from memoranda.validation import check_component
 
 if TYPE_CHECKING:
     from memoranda.embedding.vectors import Vectors

@@ -242,13 +242,16 @@ def _check_expected(expected: object) -> dict[str, datetime | None]:
     return {check_label(key): check_optional_datetime(time, "expected") for key, time in expected.items()}
 
 
+def _is_finite(value: object) -> bool:
+    try:
+        return isinstance(value, int | float) and math.isfinite(value)
+    except OverflowError:  # an integer that no float can represent
+        return False
+
+
 def _check_query(query: object) -> str | tuple[float, ...] | None:
     if query is None or isinstance(query, str | bytes) or not isinstance(query, Sequence):
         return None if query is None else clean_query(as_text(query, "query"))
-    if (
-        not query
-        or len(query) > _MAX_NUMBERS
-        or not all(isinstance(each, int | float) and math.isfinite(each) for each in query)
-    ):
+    if not query or len(query) > _MAX_NUMBERS or not all(map(_is_finite, query)):
         raise InvalidInput(f"a query that is a vector must be a list of 1 to {_MAX_NUMBERS:,} numbers")
     return tuple(map(float, query))

@@ -15,6 +15,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from memoranda.display import shown
 from memoranda.errors import Incompatible, InvalidInput, NotFound
 from memoranda.manager.manager import MemoryManager
 from memoranda.messages.parsing import as_message
@@ -111,7 +112,7 @@ def parse_mem0_time(value: object) -> datetime | None:
     try:
         time = datetime.fromisoformat(value)
     except ValueError as error:
-        raise Incompatible(f"{value!r} is not a time in mem0's format") from error
+        raise Incompatible(f"{shown(value)} is not a time in mem0's format") from error
     return time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)
 
 

@@ -13,10 +13,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, NoReturn, TypeAlias, TypeVar
 
+from memoranda.display import shown
 from memoranda.errors import InvalidInput, InvalidType
 from memoranda.records import DictRecord
+from memoranda.text.checks import plain_text
 from memoranda.types import JSON
-from memoranda.validation import MAX_DEPTH, check_datetime
+from memoranda.validation import MAX_DEPTH, check_datetime, check_json_integer
 
 ROLE_NAMES: Final = {
     **{role: role for role in ("system", "user", "assistant", "tool")},
@@ -46,7 +48,8 @@ def add_missing_fields(data: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _fields_by_type(data: Mapping[str, Any]) -> dict[str, Any]:
-    kind = str(data.get("type"))
+    kind = data.get("type")
+    kind = kind if isinstance(kind, str) else ""
     if kind.endswith("_output"):
         return {"role": "tool", "content": _as_text(data.get("output")), "tool_call_id": data.get("call_id")}
     if kind == "function_call":
@@ -73,7 +76,9 @@ def to_fields(fields: dict[str, Any], others: dict[str, Any]) -> tuple[dict[str,
 
 def id_text(value: object) -> object:
     """Return a number that is used as an id as a text."""
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(check_json_integer(value, "an id"))
+    return value
 
 
 def to_time(value: object) -> datetime:
@@ -85,7 +90,7 @@ def to_time(value: object) -> datetime:
     try:
         return datetime.fromtimestamp(value / 1000 if abs(value) >= _MILLISECONDS_FROM else value, UTC)
     except (ValueError, OverflowError, OSError) as error:
-        raise InvalidInput(f"timestamp is {value!r}, which is out of range") from error
+        raise InvalidInput(f"timestamp is {shown(value)}, which is out of range") from error
 
 
 def _to_content(given: object) -> object:
@@ -211,7 +216,7 @@ def check_string(text: object, name: str) -> str:
     """Return the text if it is a string."""
     if not isinstance(text, str):
         raise InvalidType(f"{name} must be a string, not {type(text).__name__}")
-    return text
+    return plain_text(text)
 
 
 def check_not_blank(value: object, name: str, advice: str = "give it a value") -> str:
@@ -223,8 +228,10 @@ def check_not_blank(value: object, name: str, advice: str = "give it a value") -
 
 
 def _freeze(value: object, name: str, parents: list[object]) -> JSON:
-    if value is None or isinstance(value, bool | int):
+    if value is None or isinstance(value, bool):
         return value
+    if isinstance(value, int):
+        return check_json_integer(value, name)
     if isinstance(value, str):
         return check_string(value, name)
     if isinstance(value, float):
@@ -243,15 +250,14 @@ def _freeze_container(value: Mapping[object, object] | Iterable[object], name: s
         raise InvalidInput(f"{name} is nested deeper than {MAX_DEPTH} levels: flatten it")
     inside = [*parents, value]
     if isinstance(value, Mapping):
-        return FrozenDict(
-            {_check_key(key, name): _freeze(item, f"{name}.{key}", inside) for key, item in value.items()}
-        )
+        checked = {_check_key(key, name): item for key, item in value.items()}
+        return FrozenDict({key: _freeze(item, f"{name}.{key}", inside) for key, item in checked.items()})
     return FrozenList(_freeze(item, f"{name}[{i}]", inside) for i, item in enumerate(value))
 
 
 def _check_key(key: object, name: str) -> str:
     if not isinstance(key, str):
-        raise InvalidType(f"{name} has the key {key!r}; keys of JSON are strings")
+        raise InvalidType(f"{name} has the key {shown(key)}; keys of JSON are strings")
     return check_string(key, f"a key of {name}")
 
 
@@ -433,7 +439,7 @@ class MessageContent(DictRecord):
         if self.thought is not None:
             check_string(self.thought, "thought")
         if self.next_action is not None and self.next_action not in ACTIONS:
-            raise InvalidInput(f"unknown next_action {self.next_action!r}: use one of {', '.join(ACTIONS)}")
+            raise InvalidInput(f"unknown next_action {shown(self.next_action)}: use one of {', '.join(ACTIONS)}")
         if self.action_input is not None:
             object.__setattr__(self, "action_input", freeze_mapping(self.action_input, "action_input"))
         DictRecord.__post_init__(self)
@@ -449,7 +455,7 @@ class MessageContent(DictRecord):
             raise InvalidType(f"message content must be a dict, not {type(data).__name__}")
         unknown = sorted(set(data) - {"thought", "next_action", "action_input"})
         if unknown:
-            raise InvalidInput(f"unknown key {unknown[0]!r}: use thought, next_action and action_input")
+            raise InvalidInput(f"unknown key {shown(unknown[0])}: use thought, next_action and action_input")
         return cls(**data)  # type: ignore[arg-type]  # checked when built
 
 

@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol, TypeAlias
 
+from memoranda.display import shown
 from memoranda.errors import InvalidInput, InvalidType
 from memoranda.messages.content import (
     AgentCallMsg,
@@ -262,7 +263,7 @@ def check_role(role: object) -> Role:
     for known in ROLES:
         if role == known or (isinstance(role, str) and _ALIASES.get(role) == known):
             return known
-    raise InvalidInput(f"unknown role {role!r}: use one of {', '.join(ROLES)}, and `name` for who speaks")
+    raise InvalidInput(f"unknown role {shown(role)}: use one of {', '.join(ROLES)}, and `name` for who speaks")
 
 
 def _check_id(value: object, name: str) -> str:

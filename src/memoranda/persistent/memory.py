@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
+from memoranda.display import shown
 from memoranda.embedding.base import Embedder
 from memoranda.errors import InvalidInput, InvalidType
 from memoranda.llm.base import LLM
@@ -345,7 +346,7 @@ def _to_winners(values: Sequence[Mapping[str, Any]] | None) -> list[EarlierWinne
     for each in several:
         agent = check_name(each.get("agent_id"), "agent_id")
         if agent is None:
-            raise InvalidInput(f"a previous winner has no agent_id: {dict(each)!r}")
+            raise InvalidInput(f"a previous winner has no agent_id: {shown(dict(each))}")
         winners.append(EarlierWinner(agent, each.get("turn")))
     return winners
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias
 
+from memoranda.display import shown
 from memoranda.errors import InvalidInput, InvalidType
 from memoranda.types import JSON
 from memoranda.validation import check_integer
@@ -93,7 +94,7 @@ def parse_tool_call(call: ToolCall) -> ParsedToolCall:
         return ParsedToolCall(
             "openai", _get_text(call, "id"), _get_text(function, "name"), _get_field(function, "arguments")
         )
-    raise InvalidType(f"not a tool call of OpenAI or Anthropic: {type(call).__name__} with the type {kind!r}")
+    raise InvalidType(f"not a tool call of OpenAI or Anthropic: {type(call).__name__} with the type {shown(kind)}")
 
 
 def parse_arguments(call: ParsedToolCall) -> dict[str, Any]:

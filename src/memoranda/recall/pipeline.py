@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from memoranda.display import shown
 from memoranda.embedding.base import STATIC, runs_model
 from memoranda.embedding.vectors import Vectors
 from memoranda.errors import InvalidInput, Unavailable
@@ -50,7 +51,7 @@ from memoranda.text.checks import MAX_QUERY, clean_query, storable_text
 from memoranda.text.terms import languages_of
 from memoranda.text.wishes import WISH_KEY
 from memoranda.types import ANY, EVERYTHING, Clock, Filter, FloatArray, Hit, IntArray, Memory, Recall, Scope
-from memoranda.validation import check_datetime, check_fraction, check_optional_datetime, shown
+from memoranda.validation import check_datetime, check_fraction, check_optional_datetime
 
 if TYPE_CHECKING:
     from memoranda.storage.base import Store

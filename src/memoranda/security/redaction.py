@@ -8,6 +8,7 @@ from functools import cache
 from itertools import pairwise
 from typing import Final
 
+from memoranda.display import shown
 from memoranda.errors import InvalidInput
 from memoranda.security.secret_patterns import (
     DESCRIPTION,
@@ -437,7 +438,7 @@ def _compile(pattern: str) -> re.Pattern[str]:
     try:
         return re.compile(pattern)
     except re.error as error:
-        raise InvalidInput(f"the pattern {pattern!r} is not a regular expression: {error}") from error
+        raise InvalidInput(f"the pattern {shown(pattern)} is not a regular expression: {error}") from error
 
 
 def _endings(field: str) -> set[str]:

@@ -10,6 +10,7 @@ from inspect import Parameter, iscoroutinefunction, signature
 from typing import Any, Final, Protocol, TypeAlias, TypeVar, cast, runtime_checkable
 from urllib.parse import quote, unquote
 
+from memoranda.display import shown
 from memoranda.errors import InvalidInput, InvalidType
 from memoranda.text.checks import clean_text
 from memoranda.types import DEFAULT_TENANT, JSON, MemoryType
@@ -110,7 +111,7 @@ MemoryBackend = ValueStore
 def qualify_keys(namespace: Namespace, keys: Iterable[str]) -> dict[str, str]:
     """Return for each key, once and in order, its full name, which is unique in a store."""
     if isinstance(keys, str):
-        raise InvalidType(f"keys must be several: write [{keys!r}]")
+        raise InvalidType(f"keys must be several: write [{shown(keys)}]")
     path = namespace.path
     return {key: path + _quote(key if type(key) is str else _check_string(key, "key"), "key") for key in keys}
 

@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Any, Final, NoReturn, Protocol, cast
 from urllib.parse import urlsplit
 
+from memoranda.display import shown
 from memoranda.errors import Closed, Incompatible, InvalidInput, InvalidType, MemorandaError, MissingExtra, Unavailable
 from memoranda.records import Closing
 from memoranda.sessions.base import (
@@ -349,7 +350,7 @@ class KeyLayout:
 
     def __init__(self, prefix: str) -> None:
         if not prefix or "{" in prefix or "}" in prefix:
-            raise InvalidInput(f"prefix is {prefix!r}: give some text without braces")
+            raise InvalidInput(f"prefix is {shown(prefix)}: give some text without braces")
         self._prefix = prefix
 
     def bucket(self, within: Namespace | Workflow) -> Bucket:

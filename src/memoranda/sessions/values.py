@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from memoranda.display import shown
 from memoranda.errors import Closed, InvalidInput, Unavailable
 from memoranda.items.base import KEY_PREFIX
 from memoranda.records import Closing
@@ -64,7 +65,7 @@ class InMemoryBackend(Closing):
         clock: Clock = utc_now,
     ) -> None:
         if isinstance(max_entries, bool) or not isinstance(max_entries, int) or max_entries < 1:
-            raise InvalidInput(f"max_entries is {max_entries!r}: give a whole number of at least 1")
+            raise InvalidInput(f"max_entries is {shown(max_entries)}: give a whole number of at least 1")
         self._max_entries = max_entries
         self._ttl = check_ttl(ttl)
         self._clock = clock

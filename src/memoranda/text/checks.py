@@ -44,7 +44,12 @@ def _check_length(text: object, name: str) -> str:
         raise InvalidInput(f"{name} is empty: give some text")
     if len(text) > MAX_TEXT:
         raise InvalidInput(f"{name} has {len(text):,} characters; at most {MAX_TEXT:,} fit: split it into several")
-    return text
+    return plain_text(text)
+
+
+def plain_text(text: str) -> str:
+    """Return a text without what a subclass of `str` adds to it, such as a `repr` that fails."""
+    return text if type(text) is str else str.__str__(text)
 
 
 def check_characters(text: str, name: str) -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final, TypeAlias, TypeVar
 
 from memoranda.conversation.memory import build_state, check_state, parse_messages, read_json, write_atomically
+from memoranda.display import shown
 from memoranda.errors import Incompatible, InvalidInput, MemorandaError
 from memoranda.files import read_text_file, translate_file_errors
 from memoranda.messages.message import Message, text_of
@@ -195,7 +196,7 @@ def _parse_time(value: JSON) -> datetime | str:
     try:
         return datetime.fromtimestamp(value, UTC)  # type: ignore[arg-type]  # another type raises TypeError
     except (OverflowError, OSError, TypeError, ValueError) as error:
-        raise InvalidInput(f"a message has no usable time: {value!r}") from error
+        raise InvalidInput(f"a message has no usable time: {shown(value)}") from error
 
 
 def _mapping(value: JSON) -> _Mapping:

@@ -16,6 +16,7 @@ from typing import Any, Final, TypeAlias
 from sqlalchemy import REAL, TEXT, Column, Integer, Table, bindparam, func, insert, select, update
 from sqlalchemy.schema import DefaultClause
 
+from memoranda.display import shown
 from memoranda.errors import InvalidInput, InvalidType
 from memoranda.files import atomic_replace, open_export_to_write, shred
 from memoranda.items.base import KEY_PREFIX
@@ -97,7 +98,7 @@ def to_row(kind: str, record: Mapping[str, JSON], tenant: str) -> dict[str, Any]
     """Return a message or memory as a row of this tenant; raise `InvalidInput` when the record is wrong."""
     row = dict.fromkeys(("agent", "user", "session"), "") | _decode_row(kind, TABLES[kind], record)
     if kind == "message" and not Message.is_valid_role(row["role"]):
-        raise InvalidInput(f"unknown role {row['role']!r}")
+        raise InvalidInput(f"unknown role {shown(row['role'])}")
     return row | {"tenant": tenant} | (_memory_columns(row) if kind == "memory" else {})
 
 
@@ -188,7 +189,7 @@ def _parse_time(name: str, value: JSON) -> datetime:
     try:
         time = datetime.fromisoformat(str(value))
     except ValueError as error:
-        raise InvalidInput(f"{name} is {value!r}, not a time such as 2026-05-01T12:00:00+00:00") from error
+        raise InvalidInput(f"{name} is {shown(value)}, not a time such as 2026-05-01T12:00:00+00:00") from error
     return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 

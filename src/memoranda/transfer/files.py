@@ -11,6 +11,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from memoranda.display import shown
 from memoranda.errors import InvalidInput, MemorandaError, NotFound, Unavailable
 from memoranda.executions.executions import check_duration, file_name, text_or_none, to_json_line
 from memoranda.files import atomic_replace, read_text_file, translate_file_errors
@@ -134,7 +135,7 @@ def _read_entries(path: Path) -> list[Mapping[str, Any]]:
     if "entries" in content and "version" in content:
         if content["version"] != _VERSION:
             raise InvalidInput(
-                f"{path} has version {content['version']!r}, this Memoranda reads {_VERSION}: upgrade it"
+                f"{path} has version {shown(content['version'])}, this Memoranda reads {_VERSION}: upgrade it"
             )
         entries = content["entries"]
         if not isinstance(entries, list):

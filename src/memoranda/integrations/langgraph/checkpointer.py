@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Any
 
 from memoranda.aio.threads import in_thread
+from memoranda.display import shown
 from memoranda.errors import InvalidInput, MissingExtra
 from memoranda.integrations.langgraph.thread_items import Thread, ThreadItems, make_config, off_loop, thread_of
 from memoranda.integrations.managers import OpenedSource, Source, open_source
@@ -133,7 +134,7 @@ class MemorandaSaver(OpenedSource, base.BaseCheckpointSaver[str]):
 
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         if strategy not in ("keep_latest", "delete", "delete_all"):
-            raise InvalidInput(f"unknown strategy {strategy!r}: use keep_latest or delete")
+            raise InvalidInput(f"unknown strategy {shown(strategy)}: use keep_latest or delete")
         for thread_id in thread_ids:
             if strategy != "keep_latest":
                 self.delete_thread(thread_id)

@@ -9,6 +9,7 @@ from hashlib import md5
 from typing import Any, Final, TypeAlias
 from uuid import UUID, uuid5
 
+from memoranda.display import shown
 from memoranda.errors import InvalidInput, InvalidType, NotFound
 from memoranda.integrations.mem0.filters import OWNERS, Payload, check_filters, is_expired, matches
 from memoranda.manager.manager import MemoryManager
@@ -141,7 +142,7 @@ def without_identity(metadata: Mapping[str, Any] | None) -> Payload:
 def join_filters(filters: Mapping[str, Any] | None, names: Mapping[str, object]) -> Payload:
     """Return the filters of a call with the owners that mem0 1.x takes as arguments."""
     if unknown := sorted(set(names) - set(OWNERS)):
-        raise InvalidType(f"unknown argument {unknown[0]!r}: name a {', '.join(OWNERS)}, or use filters")
+        raise InvalidType(f"unknown argument {shown(unknown[0])}: name a {', '.join(OWNERS)}, or use filters")
     given = {} if filters is None else check_filters(filters)
     return {**given, **{key: name for key, name in names.items() if name is not None}}
 

@@ -7,6 +7,7 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Any, Final, TypeAlias, TypedDict, Unpack
 
+from memoranda.display import shown
 from memoranda.errors import InvalidInput, NotFound
 from memoranda.integrations.mem0 import answers
 from memoranda.integrations.mem0.answers import Answer, find_memory, join_filters, passes, to_moment
@@ -55,7 +56,7 @@ class Mem0Calls:
         if not owner:
             raise InvalidInput("At least one of 'user_id', 'agent_id', or 'run_id' must be provided.")
         if memory_type not in (None, _PROCEDURAL):
-            raise InvalidInput(f"memory_type is {memory_type!r}: leave it out, or use {_PROCEDURAL!r}")
+            raise InvalidInput(f"memory_type is {shown(memory_type)}: leave it out, or use {_PROCEDURAL!r}")
         if prompt is not None:
             raise InvalidInput("leave out prompt: Memoranda finds memories by rules, and asks a model in its own words")
         said, fields, at = answers.to_messages(messages), answers.without_identity(metadata), to_moment(timestamp)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime
 from typing import Any, Final, TypeAlias, TypedDict
 
+from memoranda.display import shown
 from memoranda.errors import InvalidInput, InvalidType
 from memoranda.types import ANY, AnyUser
 
@@ -55,7 +56,7 @@ def check_filters(filters: object) -> Payload:
         if key in _JOINED:
             list(map(check_filters, _conditions(filters, key)))
         elif isinstance(key, str) and (key.startswith("$") or key.upper() in _JOINED):
-            raise InvalidInput(f"unknown filter {key!r}: use {', '.join(_JOINED)}, each with a list of filters")
+            raise InvalidInput(f"unknown filter {shown(key)}: use {', '.join(_JOINED)}, each with a list of filters")
         else:
             _check_operators(key, condition)
     return dict(filters)
@@ -83,7 +84,7 @@ def check_expiration_date(value: object) -> str | None:
     try:
         return date.fromisoformat(str(value)).isoformat()
     except ValueError as error:
-        raise InvalidInput(f"expiration_date is {value!r}: give a day as YYYY-MM-DD") from error
+        raise InvalidInput(f"expiration_date is {shown(value)}: give a day as YYYY-MM-DD") from error
 
 
 def _holds(payload: Payload, key: str, condition: Any) -> bool:
@@ -116,11 +117,13 @@ def _conditions(filters: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]
 def _check_operators(key: str, condition: object) -> None:
     operators = _operators(condition)
     if unknown := [name for name, _ in operators if name not in _COMPARISONS]:
-        raise InvalidInput(f"unknown operator {unknown[0]!r} for {key!r}: use {', '.join(_COMPARISONS)}")
+        raise InvalidInput(f"unknown operator {shown(unknown[0])} for {shown(key)}: use {', '.join(_COMPARISONS)}")
     if not operators or any(name in ("in", "nin") and not isinstance(each, list | tuple) for name, each in operators):
-        raise InvalidType(f"the filter for {key!r} needs an operator, and 'in' and 'nin' need a list")
+        raise InvalidType(f"the filter for {shown(key)} needs an operator, and 'in' and 'nin' need a list")
     if key in OWNERS and (excluding := [name for name, _ in operators if name not in ("eq", "in")]):
-        raise InvalidInput(f"{excluding[0]!r} for {key!r} would match whoever is not named: name the owners themselves")
+        raise InvalidInput(
+            f"{shown(excluding[0])} for {shown(key)} would match whoever is not named: name the owners themselves"
+        )
 
 
 def _equal(value: Any, operand: Any) -> bool:

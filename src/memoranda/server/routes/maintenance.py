@@ -15,6 +15,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, Response, StreamingResponse
 
 from memoranda.aio.threads import in_thread
+from memoranda.display import shown
 from memoranda.errors import Incompatible, InvalidInput
 from memoranda.files import open_to_write
 from memoranda.maintenance.policies import UpkeepSettings
@@ -103,7 +104,7 @@ def _parse_settings(values: dict[str, float | bool]) -> UpkeepSettings:
     """Return the settings by their names in Python; durations are in seconds."""
     defaults = {field.name: field.default for field in fields(UpkeepSettings)}
     if unknown := sorted(set(values) - set(defaults)):
-        raise InvalidInput(f"unknown setting {unknown[0]!r}: use {', '.join(defaults)}")
+        raise InvalidInput(f"unknown setting {shown(unknown[0])}: use {', '.join(defaults)}")
     parsed = {
         name: timedelta(seconds=value)
         if isinstance(defaults[name], timedelta) and not isinstance(value, bool)
