@@ -90,13 +90,15 @@ def _before_fork() -> None:
     for handler in list(_handlers):
         try:
             handler.before_fork()
-        except Exception:  # noqa: BLE001 - a fork cannot be cancelled; `after_fork` has to cope with the state it finds
+        except BaseException:  # noqa: BLE001 - a fork cannot be cancelled; `after_fork` has to cope with the state it finds
             _log.exception("could not prepare for a fork")
 
 
 def _after_fork_in_parent() -> None:
-    _resume(in_child=False)
-    _guard.release()
+    try:
+        _resume(in_child=False)
+    finally:
+        _guard.release()
 
 
 def _after_fork_in_child() -> None:
@@ -107,7 +109,10 @@ def _after_fork_in_child() -> None:
 
 def _resume(*, in_child: bool) -> None:
     for handler in list(_handlers):
-        handler.after_fork(in_child=in_child)
+        try:
+            handler.after_fork(in_child=in_child)
+        except BaseException:  # noqa: BLE001 - Python ignores it, Ctrl-C too, and the others wait for their locks
+            _log.exception("could not go on after a fork")
 
 
 if hasattr(os, "register_at_fork"):  # Windows has no fork

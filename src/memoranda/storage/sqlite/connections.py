@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
+from itertools import compress
+from operator import methodcaller
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, Literal, TypeAlias
@@ -275,7 +277,8 @@ class Connections:
         """
         deadline = time.monotonic() + _FORK_WAIT
         locks = (self._write_lock, self._open_lock)
-        self._fork_locks = [lock for lock in locks if lock.acquire(timeout=_FORK_WAIT)]
+        # C functions alone, so that no interrupt comes between a lock and the note that it is held.
+        self._fork_locks.extend(compress(locks, map(methodcaller("acquire", timeout=_FORK_WAIT), locks)))
         if self._count_open() and len(self._fork_locks) == len(locks):
             self.drop_writer()
             while self._count_in_use() and time.monotonic() < deadline:

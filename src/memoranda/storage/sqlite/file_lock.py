@@ -80,9 +80,10 @@ class FileLock:
         self.close()
 
     def close(self) -> None:
-        if self._fd is not None:
-            os.close(self._fd)
-        self._fd = None
+        # Forgotten first: closed twice, as after an interrupt in between, it would be the descriptor of something else.
+        fd, self._fd = self._fd, None
+        if fd is not None:
+            os.close(fd)
 
     def _open(self) -> int:
         if self._fd is None:

@@ -192,9 +192,11 @@ def _change_handles() -> Iterator[None]:
         try:
             yield
         finally:
-            while _released and not interrupted:
-                _give_up(_released.popleft())
-            _changing = interrupted
+            try:
+                while _released and not interrupted:
+                    _give_up(_released.popleft())
+            finally:  # also after an interrupt, or nothing would be closed any more
+                _changing = interrupted
 
 
 def _give_up(key: tuple[int, int]) -> None:

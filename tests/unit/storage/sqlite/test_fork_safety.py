@@ -13,9 +13,13 @@ from pathlib import Path
 import pytest
 
 from memoranda import MemoryManager, Unavailable
+from memoranda.storage.sqlite import scrub
+from memoranda.storage.sqlite.file_lock import FileLock
+from memoranda.storage.sqlite.scrub import RawFile
 from memoranda.storage.sqlite.store import open_sqlite
 from memoranda.testing.differential import StoreOperations
 from memoranda.testing.fakes import HashEmbedder
+from memoranda.threads import register_fork_handler
 from memoranda.types import Scope
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no fork")
@@ -122,3 +126,78 @@ def test_close_in_child_keeps_temporary_store_of_parent() -> None:
         assert file.exists()
         assert manager.get(1).content == "the river"
     assert not file.parent.exists()
+
+
+class _Interrupted:
+    """A fork handler that Ctrl-C interrupts."""
+
+    def before_fork(self) -> None:
+        raise KeyboardInterrupt
+
+    def after_fork(self, *, in_child: bool) -> None:
+        raise KeyboardInterrupt
+
+
+def test_interrupt_in_one_handler_of_a_fork_leaves_no_other_locked(tmp_path: Path) -> None:
+    others = [_Interrupted() for _ in range(5)]  # in a set, so that some of them come before the store
+    for other in others:
+        register_fork_handler(other)
+    with open_manager(tmp_path) as manager:
+        assert succeeds(fork(lambda: manager.add_memory("in the child")))
+        manager.add_memory("in the parent")
+        assert not manager._components.open().store._connections._write_lock.locked()  # type: ignore[attr-defined]
+        assert len(manager.list_memories()) == 2
+    register_fork_handler(others[0])
+
+
+def test_interrupt_while_a_fork_waits_for_a_lock_leaves_none_locked(tmp_path: Path) -> None:
+    store = open_sqlite(tmp_path / "a.db")
+    connections = store._connections
+    connections._open_lock.acquire()
+    main = threading.main_thread().ident
+    assert main is not None
+    timer = threading.Timer(0.2, lambda: signal.pthread_kill(main, signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        connections.before_fork()
+    timer.join()
+    connections._open_lock.release()
+    connections.after_fork(in_child=False)
+    assert not connections._write_lock.locked()
+    assert not connections._open_lock.locked()
+    store.close()
+
+
+def test_interrupted_close_never_closes_a_descriptor_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lock, close, closed = FileLock(tmp_path / "lock"), os.close, list[int]()
+
+    def close_and_interrupt(fd: int) -> None:
+        closed.append(fd)
+        close(fd)
+        raise KeyboardInterrupt
+
+    with lock():
+        pass
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "close", close_and_interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            lock.close()
+        lock.close()
+    assert len(closed) == 1
+
+
+def test_handles_are_closed_after_an_interrupt_while_one_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(key: tuple[int, int]) -> None:
+        raise KeyboardInterrupt
+
+    for name in ("a", "b"):
+        (tmp_path / name).touch()
+    first, second = RawFile(tmp_path / "a"), RawFile(tmp_path / "b")
+    second.read_start(1)
+    with monkeypatch.context() as patch:
+        patch.setattr(scrub, "_give_up", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            first.close()
+    key = second._key
+    second.close()
+    assert key not in scrub._handles
