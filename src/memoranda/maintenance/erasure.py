@@ -74,6 +74,8 @@ class ErasureRows:
     """The texts of memories, earlier versions and messages, each with its user."""
     messages: frozenset[tuple[str, str]]
     """The ids of messages, each with its user."""
+    keys: frozenset[tuple[str, str, str]]
+    """The idempotency keys of memories, each after its agent and user."""
 
     @property
     def is_empty(self) -> bool:
@@ -94,7 +96,7 @@ def find_rows(tx: ReadTransaction, target: ErasureTarget) -> ErasureRows:
         if not others:
             counts = _count_rows(tx, ids, seqs) | {"recalls": count_recalls(tx, target)}
             texts, message_ids = _read_texts(tx, ids, seqs)
-            return ErasureRows(frozenset(ids), frozenset(seqs), counts, texts, message_ids)
+            return ErasureRows(frozenset(ids), frozenset(seqs), counts, texts, message_ids, _read_keys(tx, ids))
         ids |= others
 
 
@@ -118,6 +120,16 @@ def _read_texts(
             texts |= {(user, content)} if content else set()
             message_ids.add((user, message_id))
     return frozenset(texts), frozenset(message_ids)
+
+
+def _read_keys(tx: ReadTransaction, ids: Collection[int]) -> frozenset[tuple[str, str, str]]:
+    """Return the idempotency keys under which these memories were stored, each after its agent and user."""
+    found: set[tuple[str, str, str]] = set()
+    columns = (_MEMORY.agent, _MEMORY.user, _MEMORY.idempotency_key)
+    for part in chunked(sorted(ids)):
+        rows = tx.execute(select(*columns).where(_MEMORY.id.in_(part), _MEMORY.idempotency_key.is_not(None)))
+        found.update((row[0], row[1], row[2]) for row in rows)
+    return frozenset(found)
 
 
 def recall_matches(target: ErasureTarget) -> Callable[[str], bool] | None:

@@ -216,6 +216,7 @@ class MemoryEraser:
         digests = [
             *(self._receipts.text_digest(user, content) for user, content in rows.texts),
             *(self._receipts.message_digest(user, message_id) for user, message_id in rows.messages),
+            *(self._receipts.key_digest(*each) for each in rows.keys),
         ]
         one_by_one = isinstance(self._store, TurnStore)
         earlier = None if one_by_one else _count_earlier(tx, _owner_of(target), change, message)

@@ -1,7 +1,8 @@
 """Receipts of what was forgotten: signed, stored, and without the names and texts that they are about.
 
-Each receipt comes with tombstones: keyed hashes of the texts and message ids that were erased. They keep an import from
-bringing back what was forgotten, and they find it again after an old backup was restored.
+Each receipt comes with tombstones: keyed hashes of the texts, message ids and idempotency keys that were erased. They
+keep an import and a repeated call from bringing back what was forgotten, and they find it again after an old backup was
+restored.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from memoranda.remember.duplicates import statement_tokens
 from memoranda.results.maintenance import ForgetReceipt, StoreReceipt
 from memoranda.storage.base import ReadTransaction, Store, Transaction, chunked
 from memoranda.storage.database_key import DatabaseKey
+from memoranda.storage.forgotten_keys import key_digest
 from memoranda.storage.meta import get_meta
 from memoranda.storage.rows import to_json, to_micros
 from memoranda.storage.schema import ERASURE_PENDING, receipts, tombstones
@@ -64,6 +66,10 @@ class Receipts:
 
     def message_digest(self, user: str, message_id: str) -> bytes:
         return self._key.sign("message", [self._tenant, user, message_id])[:_DIGEST_BYTES]
+
+    def key_digest(self, agent: str, user: str, idempotency_key: str) -> bytes:
+        """Return the tombstone of an idempotency key, which may store nothing any more."""
+        return key_digest(self._key, self._tenant, agent, user, idempotency_key)
 
     def new(
         self,

@@ -119,7 +119,13 @@ class StoreComponents:
         self.memories = Memories(self.store, self.vectors, ExtractionRules(), clock)
         self.items = Items(self.store, self.vectors, self.partitions, clock)
         self.remember = RememberPipeline(
-            self.store, self.vectors, self.partitions, llm, use_gate=config.extraction, commit_size=config.commit_size
+            self.store,
+            self.vectors,
+            self.partitions,
+            llm,
+            self.key,
+            use_gate=config.extraction,
+            commit_size=config.commit_size,
         )
         self.accesses = AccessCounter(self.store, clock)
         self.recall = RecallPipeline(self.store, self.vectors, self.partitions, clock, self.accesses)

@@ -92,7 +92,8 @@ class RecallMethods(ManagerMethods):
             metadata: A JSON object stored with each memory.
             at: When it was said; the time of the message, or now, when None.
             ttl: Seconds until the memories expire; by default only `short_term` and `working` ones do.
-            idempotency_key: A repeated call with the same key stores nothing again.
+            idempotency_key: A repeated call with the same key stores nothing again, and raises `Conflict` when what it
+                stored was forgotten.
             keep_all: Store every message.
             progress: Called with (done, total) while texts are embedded.
             strict: Raise `ExtractionFailed` when the language model fails, after storing everything else. By default

@@ -58,6 +58,8 @@ from memoranda.security.redaction import redact_secrets
 from memoranda.storage.add import to_memory
 from memoranda.storage.base import Store
 from memoranda.storage.changes import AppendMessage, Change, NewMemory, StoredTurn
+from memoranda.storage.database_key import DatabaseKey
+from memoranda.storage.forgotten_keys import set_digests
 from memoranda.storage.write import Duplicates, MemoryWrite, Recheck
 from memoranda.text.cache import clear_text_caches
 from memoranda.text.checks import clean_text, storable_text
@@ -88,6 +90,7 @@ class RememberPipeline:
         vectors: Vectors,
         partitions: Partitions,
         llm: LLM | None,
+        key: DatabaseKey,
         *,
         use_gate: bool,
         commit_size: int = 0,
@@ -95,6 +98,7 @@ class RememberPipeline:
         self._store = store
         self._vectors = vectors
         self._reader = None if llm is None else ModelReader(store, llm)
+        self._key = key
         self._use_gate = use_gate
         self._known = KnownFinder(store, vectors, partitions)
         self._updates = UpdateFinder(store, vectors, partitions)
@@ -240,6 +244,7 @@ class RememberPipeline:
         """Embed, find what the new memories may change, and write; return their outcomes, in order."""
         new = [piece for pieces in plan for piece in pieces if isinstance(piece, NewMemory)]
         screen(new)
+        set_digests(self._store, self._key, new)
         self._vectors.attach(new, progress)
         self._updates.attach(new, now)
         # New memories first, so that they are written together.

@@ -14,6 +14,7 @@ from sqlalchemy import ColumnElement, and_, exists, func, or_, select
 from memoranda.storage.base import ReadTransaction, Transaction, chunked
 from memoranda.storage.changes import QUARANTINE, NewMemory, StoredTurn
 from memoranda.storage.claims import described_times
+from memoranda.storage.forgotten_keys import find_forgotten, refuse_forgotten
 from memoranda.storage.message_log import MessageLogWriter
 from memoranda.storage.row_hash import row_hash
 from memoranda.storage.rows import (
@@ -49,6 +50,7 @@ def add_memories(tx: Transaction, new: Sequence[NewMemory]) -> list[Outcome]:
     """Write the memories that are new; one outcome each, in order. A repeat inside the list is a duplicate too."""
     keys = [dedup_keys(each) for each in new]
     known = _find_known(tx, [key for each in keys for key in each])
+    forgotten = find_forgotten(tx, new)
     log = MessageLogWriter(tx, [turn for each in new for turn in (*each.before, _turn(each)) if turn])
     ids = tx.new_ids(memories, len(new))
     outcomes: list[Outcome] = []
@@ -62,6 +64,7 @@ def add_memories(tx: Transaction, new: Sequence[NewMemory]) -> list[Outcome]:
         if found is not None:
             outcomes.append(_known_outcome(known[found], _REASONS[found[0]], message_id))
             continue
+        refuse_forgotten(each, forgotten)
         own = _turn(each)
         if own and log.has_other_words(own):
             outcomes.append(Outcome("duplicate", None, _OTHER_WORDS, message_id))

@@ -70,6 +70,8 @@ class NewMemory:
     before: tuple[StoredTurn, ...] = ()
     """Messages that become no memory and were said before this one: they are logged before it."""
     idempotency_key: str | None = None
+    key_digest: bytes | None = None
+    """The tombstone that the idempotency key has if what was stored under it was forgotten."""
     deduplicate: bool = False
     """Whether the same text in the same scope makes this a `duplicate`."""
     recurs: bool = False

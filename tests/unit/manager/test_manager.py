@@ -282,6 +282,20 @@ class TestRemember:
         assert [each.status for each in again] == ["duplicate", "duplicate"]
         assert [each.memory for each in first] == [each.memory for each in again]
 
+    def test_idempotency_key_of_what_was_forgotten_stores_nothing_any_more(self, manager: MemoryManager) -> None:
+        manager.remember("The boat is blue.", user="ann", idempotency_key="k")
+        manager.remember(["one", "two"], user="ann", idempotency_key="several")
+        manager.forget(containing="boat", user="ann")
+        manager.forget(containing="two", user="ann")
+        for content, key in (("The boat is blue.", "k"), ("The car is red.", "k"), (["one", "two"], "several")):
+            with pytest.raises(Conflict, match="was forgotten since, so nothing is stored: use a new key"):
+                manager.remember(content, user="ann", idempotency_key=key)
+        assert [memory.content for memory in manager.list_memories(user="ann")] == ["one"]
+        assert manager.remember("The car is red.", user="bob", idempotency_key="k")[0].status == "stored"
+        assert manager.remember("The boat is blue.", user="ann", idempotency_key="k2")[0].status == "stored"
+        assert manager.remember("The boat is blue.", user="ann")[0].status == "duplicate"
+        assert manager.check().ok
+
     def test_message_without_text_is_rejected_and_the_rest_is_stored(self, manager: MemoryManager) -> None:
         outcomes = manager.remember([Message("assistant", None, message_id="m"), Message("user", "We keep bees")])
         assert [(each.status, each.reason) for each in outcomes] == [

@@ -270,6 +270,18 @@ class TestIdempotency:
                 answers.append((answer.json()[0]["status"], "idempotency-replayed" in answer.headers))
         assert answers == [("stored", False), ("stored", True), ("duplicate", False)]
 
+    def test_key_of_what_was_forgotten_is_refused_also_when_its_response_is_kept_no_more(self, tmp_path: Path) -> None:
+        clock = FakeClock(datetime(2030, 1, 1, tzinfo=UTC))
+        headers = {"Idempotency-Key": "one"}
+        with open_server(tmp_path / "d", clock=clock) as server:
+            server.send("POST", "/v1/remember", json={"content": "tea", "user": "ann"}, headers=headers)
+            server.send("POST", "/v1/forget", json={"user": "ann"})
+            for seconds, text in ((0, "tea"), (3600, "tea"), (7200, "coffee")):
+                clock.advance(seconds=seconds)
+                body = {"content": text, "user": "ann"}
+                assert server.send("POST", "/v1/remember", json=body, headers=headers).status_code == 409
+            assert server.send("POST", "/v1/memories/list", json={"user": "ann"}).json()["items"] == []
+
 
 class TestResponses:
     def test_cursor_pages_through_all_memories(self, server: InProcessServer, key: str) -> None:
