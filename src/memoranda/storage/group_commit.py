@@ -84,7 +84,9 @@ class GroupCommit(Generic[Work, Result]):
         max_group: int = 256,
         *,
         turn: Callable[[], AbstractContextManager[object]] = nullcontext,
-        blocked_by: Callable[[], str] = lambda: "another process holds the lock of the database",
+        blocked_by: Callable[[], str] = lambda: (
+            "another process, or a write of this one, holds the lock of the database"
+        ),
     ) -> None:
         self._commit = commit
         self._blocked_by = blocked_by

@@ -187,7 +187,10 @@ def test_interrupted_close_never_closes_a_descriptor_twice(tmp_path: Path, monke
 
 
 def test_handles_are_closed_after_an_interrupt_while_one_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    give_up = scrub._give_up
+
     def interrupt(key: tuple[int, int]) -> None:
+        give_up(key)
         raise KeyboardInterrupt
 
     for name in ("a", "b"):
