@@ -54,7 +54,7 @@ _MATCHED: Final = frozenset(("memoranda.remember.claims.patterns",))
 _READ_PIECES: Final = frozenset(
     f"memoranda.{name}"
     for name in (
-        "recall.query", "recall.questions", "remember.claims.corrections", "remember.claims.match", "remember.claims.patterns", "remember.claims.remarks",
+        "recall.query", "recall.questions", "remember.claims.confirmations", "remember.claims.corrections", "remember.claims.match", "remember.claims.patterns", "remember.claims.remarks",
         "remember.claims.reports", "remember.claims.retractions",
         "remember.claims.values", "remember.reading.questions", "remember.echoes", "remember.frames", "remember.importance.pleasantries",
         "remember.reading.clauses", "remember.reading.lexicon",

@@ -16,6 +16,7 @@ BUILT_FROM_NAMES = {
     "memoranda.mcp.config_edit": "an escaped name of a setting",
     "memoranda.recall.query": "escaped names of speakers",
     "memoranda.recall.facts": "an escaped value",
+    "memoranda.remember.dialogue": "escaped names of a speaker",
     "memoranda.remember.model.facts": "escaped words of a quotation",
     "memoranda.remember.screening.signs": "the words of a language",
     "memoranda.remember.reading.subjects": "a list of words",

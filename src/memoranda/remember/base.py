@@ -58,6 +58,8 @@ class Utterance:
     """The statement that the question and the fragment make together: "I live in Ghent now."."""
     skips: int = 0
     """The number of messages of the speaker between it and the one that it retracts or corrects: "ok", "lol"."""
+    also: tuple[int, ...] = ()
+    """The positions of further messages of the speaker that it may retract: "Two of these are lies."."""
     echoes: tuple[Span, ...] = ()
     """The parts that only repeat what is known: recalled text that came back without its marks."""
 

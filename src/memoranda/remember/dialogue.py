@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
 from memoranda.remember.base import Retraction, Utterance
-from memoranda.remember.claims.remarks import find_retracted_message, read_retraction
+from memoranda.remember.claims.find import slots_in
+from memoranda.remember.claims.remarks import find_retracted_message, names_several, read_retraction
 from memoranda.remember.frames import find_framing, may_be_another_persons
 from memoranda.remember.reading.lexicon import CHANGE
 from memoranda.remember.reading.questions import asks_about_somebody, read_answer
 from memoranda.storage.base import Store
 from memoranda.storage.message_log import read_last_messages
+from memoranda.text.cache import text_cache
 from memoranda.text.sentences import first_words, sentence_spans
 from memoranda.types import Scope
 
@@ -79,41 +82,76 @@ def follow_dialogue(
 
 def _with_context(utterance: Utterance, before: Iterable[EarlierTurn]) -> Utterance:
     """Return an utterance with its framing, its retraction, and the statement that it makes as an answer."""
-    turns, speaker = [turn for turn in before if _is_recent(turn, utterance)], _speaker_of(utterance)
-    own = [turn.text for turn in turns if turn.speaker == speaker]
-    asked = turns[0].text if turns and turns[0].speaker != speaker else ""
-    retracted_position = find_retracted_message(utterance.text, own)
-    retraction = (
-        _find_retraction(utterance, own, retracted_position, answers=asked.rstrip().endswith("?")) if own else None
-    )
-    framing = find_framing(own, asked, utterance.text)
+    speaker = _speaker_of(utterance)
+    talk = [
+        (turn.speaker == speaker, turn.text if turn.speaker == speaker else _without_name(turn.text, utterance))
+        for turn in before
+        if _is_recent(turn, utterance)
+    ]
+    own = [text for is_own, text in talk if is_own]
+    asked = talk[0][1] if talk and not talk[0][0] else ""
+    framing = find_framing(talk, utterance.text)
     if framing is None and own and may_be_another_persons(utterance.text, own[0]):
         framing = "uncertain"
     question = _question_in(asked)
     stated = read_answer(question, utterance.text) if utterance.role == "user" else ""
+    meant = None if stated and slots_in(stated) else find_retracted_message(utterance.text, own)
+    retraction = None if meant is None else _read_retraction(utterance, talk, own, meant)
+    several = retraction is not None and names_several(utterance.text)
     return replace(
         utterance,
         framing=framing,
-        retraction=None if stated else retraction,
-        skips=retracted_position or 0,
+        retraction=retraction if meant is None else _limit_retraction(retraction, own[meant]),
+        skips=meant or 0,
+        also=tuple(n for n, text in enumerate(own) if several and n != meant and _tells_change(text)),
         asked_about=asks_about_somebody(question),
         question=question if stated else "",
         stated=stated,
     )
 
 
-def _find_retraction(
-    utterance: Utterance, own: Sequence[str], retracted_position: int | None, *, answers: bool
+_GREETED: Final = re.compile(
+    r"(?:^|(?<=[.!?] ))(?P<greeting>(?i:hi|hello|hey|thanks|welcome back|good (?:morning|afternoon|evening)))"
+    r",? [A-Z]\w+(?=[!,.])"
+)
+
+
+def _without_name(text: str, utterance: Utterance) -> str:
+    """Return what others said without the name of the speaker: of one who has none, the name that they greet."""
+    if utterance.message is None or utterance.message.name is None:
+        text = _GREETED.sub(r"\g<greeting>", text)
+    return _called(f"{utterance.speaker} {utterance.owner}").sub("", text)
+
+
+@text_cache(64)
+def _called(names: str) -> re.Pattern[str]:
+    """Return what finds a speaker who is called by name: "Where do you live now, Ana?"."""
+    words = "|".join(map(re.escape, names.split()))
+    return re.compile(rf",?\s*\b(?:{words})\b(?=[,.!?])", re.I)
+
+
+def _read_retraction(
+    utterance: Utterance, talk: Sequence[tuple[bool, str]], own: Sequence[str], meant: int
 ) -> Retraction | None:
-    """Return how a message affects an earlier one; only a withdrawal reaches past small talk."""
-    before, speaker = own[retracted_position or 0], f"{utterance.speaker} {utterance.owner}"
-    retraction = read_retraction(utterance.text, before, answers=answers, speaker=speaker)
-    changed = CHANGE.search(before[:_LONGEST_REPORT]) is not None
+    """Return how a message affects an earlier one, read with what others said since."""
+    position = [n for n, (is_own, _) in enumerate(talk) if is_own][meant]
+    replies = tuple(text for is_own, text in talk[:position] if not is_own)
+    speaker = f"{utterance.speaker} {utterance.owner}"
+    return read_retraction(utterance.text, own[meant], replies=replies, said_at=utterance.said_at, speaker=speaker)
+
+
+def _limit_retraction(retraction: Retraction | None, before: str) -> Retraction | None:
+    """Return what of a retraction applies to a message: only of a change more than a withdrawal."""
+    changed = _tells_change(before)
     if retraction == "retract" and "?" in before:
         retraction = "remark"  # it may withdraw the question
     elif retraction == "retract":
         return "doubt" if changed else retraction  # a withdrawn change keeps its mark
-    return retraction if changed and (retraction == "doubt" or not retracted_position) else None
+    return retraction if changed else None
+
+
+def _tells_change(text: str) -> bool:
+    return CHANGE.search(text[:_LONGEST_REPORT]) is not None
 
 
 def _is_recent(turn: EarlierTurn, utterance: Utterance) -> bool:

@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Final
 
 from memoranda.remember.base import Framing, Utterance
+from memoranda.remember.claims.confirmations import is_answered_by
 from memoranda.remember.claims.find import is_claimed, is_understood
 from memoranda.remember.claims.remarks import OWN, read_retraction, says_nothing, states_no_change
 from memoranda.remember.claims.reports import is_opening, is_small_talk, is_undone, is_whole
@@ -21,7 +22,12 @@ from memoranda.remember.claims.values import read_value
 from memoranda.remember.reading.clauses import find_clauses
 from memoranda.remember.reading.contractions import expand
 from memoranda.remember.reading.lexicon import FICTION, RECENT, TEXTS, TIMES
-from memoranda.remember.reading.questions import asks_about_somebody, asks_about_speaker
+from memoranda.remember.reading.questions import (
+    INTERJECTIONS,
+    asks_about_somebody,
+    asks_for_fact,
+    asks_for_news,
+)
 from memoranda.remember.reading.statements import (
     ABOUT_TEXTS,
     ABOUT_WORDS,
@@ -77,40 +83,56 @@ _PROMPTS: Final = re.compile(
     r"|(?:try|once|one more)(?: again| time| it)?|again|so|and|then|what then|ready|action|what|why|how)\W*(?:(?:please|now|then|again)\W*)*",
     re.I,
 )
-_ACKNOWLEDGES: Final = re.compile(
-    r"^(?:(?:great|noted|ok|okay|got it|sure|perfect|nice|thanks|done|alright|understood|good)\b[\s,!.:–-]+)+", re.I
+# "Great, I updated your address.", "I'm your virtual assistant."
+_NOTED: Final = re.compile(
+    rf"{INTERJECTIONS}(?:i (?:(?:have|am) )?(?:just )?(?:updated|noted|saved|changed|recorded|added|remembered) (?:it|that|this|your [\w-]+)|i will (?:remember|note|keep|save) (?:it|that|this)(?: in mind)?"
+    r"|(?:i am )?(?:an?|your|the) (?:\w+ )?assistant|noted|understood|done)?\W*",
+    re.I,
 )
-_ADDRESSED: Final = re.compile(r",? (?-i:[A-Z])\w+(?=[!,.]*$)")
 
 
-def find_framing(own: Sequence[str], asked: str, said: str = "") -> Framing | None:
+def find_framing(talk: Sequence[tuple[bool, str]], said: str = "") -> Framing | None:
     """Return how earlier turns qualify a message, or None when all of them are understood.
 
-    A framing stays open until its speaker says something outside of it: thanks, a question about something else, or that
-    it is over. A lasting one ("from now on", a role play) stays open until its speaker says that it is over.
+    A framing stays open, through small talk and reports, until its speaker says that it is over. After a question of its
+    speaker it only makes the message unrelated to it, unless it is a lasting one ("from now on", a role play). What
+    others said stays open until the speaker says more than small talk.
 
     Args:
-        own: What the same speaker said before in the conversation, the newest first.
-        asked: What somebody else said right before the message; empty when nobody did.
+        talk: What was said before in the conversation, the newest first: whether by the same speaker, and the words.
         said: The message itself: it continues a statement that shares a word with it.
     """
-    own, asked = [expand(text).text for text in own], expand(asked).text
-    found = _framing_by_request(asked, answers=bool(own) and is_question(own[0])) if asked else None
-    closed = False
-    for distance, text in enumerate(own):
-        if _ENDS.search(text[:LONGEST]):
+    found: list[Framing | None] = [None]
+    asked, left = True, False
+    for distance, (own, words) in enumerate(talk):
+        text = expand(words).text
+        if own and _ENDS.search(text[:LONGEST]):
             break
-        if closed and not _LASTS.search(text[:LONGEST]):
+        if own and says_nothing(text):
             continue
-        opened = _framing_of_next(text)
-        if distance == 0 and opened is None and not (_is_own_report(text) or _share_words(text, said)):
-            found = found or "unrelated_context"
-        if opened is not None and (distance == 0 or _LASTS.search(text[:LONGEST])):
-            found = opened if found != "quoted" else found
-        elif opened is not None:
-            found = "uncertain" if found in (None, "unrelated_context") else found
-        closed = closed or (opened is None and not any(map(is_statement, split_sentences(text))))
-    return found
+        if not own:
+            if asked and asks_for_fact(_last_own(talk[distance:])) and not ABOUT_WORDS.search(text):
+                continue
+            framing = _framing_by_request(text, said) if asked else _framing_by_play(text)
+            found.append("uncertain" if framing == "quoted" and distance else framing)
+            continue
+        opened, lasts = _framing_of_next(text), _LASTS.search(text[:LONGEST]) is not None
+        if opened is None:
+            unrelated = asked and not (_is_own_report(text) or _share_words(text, said) or asks_for_fact(text))
+            found.append("unrelated_context" if unrelated else None)
+            left = left or not any(map(is_statement, split_sentences(text)))
+        else:
+            found.append(opened if asked or lasts else "unrelated_context" if left else "uncertain")
+        asked = False
+    return max(found, key=_FRAMINGS.index)
+
+
+def _last_own(talk: Sequence[tuple[bool, str]]) -> str:
+    return next((text for own, text in talk if own), "")
+
+
+_FRAMINGS: Final = (None, "unrelated_context", "uncertain", "quoted")
+"""In the order of what they take from a message."""
 
 
 def may_be_another_persons(text: str, before: str) -> bool:
@@ -220,15 +242,14 @@ def _announces_text(sentence: str) -> bool:
 
 
 def _is_own_report(text: str) -> bool:
-    """Return whether a turn consists of small talk, questions, and facts about its speaker."""
-    return all(
-        is_question(each) or is_opening(each) or (OWN.match(each) is not None and is_claimed(each))
-        for each in split_sentences(text)
-    )
+    """Return whether a turn consists of small talk, and facts about its speaker."""
+    return all(is_opening(each) or (OWN.match(each) is not None and is_claimed(each)) for each in split_sentences(text))
 
 
 def _share_words(text: str, said: str) -> bool:
-    return not set(query_terms(text)).isdisjoint(query_terms(said[:LONGEST]))
+    """Return whether a message continues a statement: both share a word."""
+    asks = any(map(is_question, split_sentences(text)))
+    return not asks and not set(query_terms(text)).isdisjoint(query_terms(said[:LONGEST]))
 
 
 def _is_about_text(sentence: str) -> bool:
@@ -258,31 +279,35 @@ def _acknowledges(sentence: str) -> bool:
     """Return whether a sentence is small talk that asks for nothing: not "Say something in English."."""
     if is_question(sentence) or ABOUT_WORDS.search(sentence):
         return False
-    return says_nothing(_ADDRESSED.sub("", sentence))
+    return says_nothing(sentence) or _NOTED.fullmatch(sentence) is not None
 
 
-def _framing_by_request(text: str, *, answers: bool) -> Framing | None:
-    """Return how another person's turn may qualify the next one; None where it only asks about the present state.
-
-    `answers` says that it may be the answer to a question, which need not be a sentence: "On Main Street."
-    """
-    found: Framing | None = None
-    for sentence in (each[-LONGEST:] for each in split_sentences(text)[-_LAST:]):
+def _framing_by_request(text: str, said: str) -> Framing | None:
+    """Return how another person's turn may qualify the next one; None where it only asks about the present state."""
+    found: list[Framing | None] = [None]
+    sentences = split_sentences(text)
+    for sentence in (each[-LONGEST:] for each in sentences[-_LAST:]):
+        if asks_for_news(sentence) or is_answered_by(sentence, said):
+            continue
         if _PROMPTS.fullmatch(sentence):
-            return "uncertain"
-        if is_small_talk(sentence) or _THANKS.match(sentence) or _acknowledges(sentence):
-            continue
-        sentence = _ACKNOWLEDGES.sub("", sentence)
-        states = is_statement(sentence) and _TO_LISTENER.search(sentence) is None
-        if asks_about_speaker(sentence):
-            continue
-        if ABOUT_WORDS.search(sentence) and not states:  # "I've told nobody" asks for nothing
-            return "quoted"
-        if is_question(sentence):
-            asked = asks_about_somebody(sentence)
-            if not asked:
-                return "uncertain"
-            found = "unrelated_context"
-        elif not is_statement(sentence) and not answers:
-            return "uncertain"
-    return found
+            found.append("uncertain")
+        elif not (is_small_talk(sentence) or _THANKS.match(sentence) or _acknowledges(sentence)):
+            found.append(_framing_by_sentence(sentence))
+    if not all(is_small_talk(each) or _acknowledges(each) or is_understood(each) for each in sentences[:-_LAST]):
+        found.append("unrelated_context")
+    return max(found, key=_FRAMINGS.index)
+
+
+def _framing_by_sentence(sentence: str) -> Framing | None:
+    """Return how another person's sentence that is not small talk may qualify the next turn."""
+    states = is_statement(sentence) and _TO_LISTENER.search(sentence) is None
+    if states:
+        return None if is_understood(sentence) else "unrelated_context"
+    if ABOUT_WORDS.search(sentence):
+        return "quoted"
+    return "unrelated_context" if is_question(sentence) and asks_about_somebody(sentence) else "uncertain"
+
+
+def _framing_by_play(text: str) -> Framing | None:
+    """Return how another person's turn may qualify all later ones: it may begin a play."""
+    return "uncertain" if any(_PLAY.search(each) and not is_statement(each) for each in split_sentences(text)) else None

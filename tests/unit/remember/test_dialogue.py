@@ -46,14 +46,16 @@ def talk(manager: MemoryManager, *texts: str, session: str = "s") -> dict[str, s
     ],
 )
 def test_play_goes_on_whatever_is_said_in_it(text: str) -> None:
-    assert find_framing(["Thanks!", "I like trains.", text], "Good evening.") is not None
+    assert (
+        find_framing([(False, "Good evening."), (True, "Thanks!"), (True, "I like trains."), (True, text)]) is not None
+    )
 
 
 @pytest.mark.parametrize(
     "text", ["Stop the role play.", "Game over.", "Enough pretending.", "ok the scene is over", "End of the game."]
 )
 def test_play_is_over_when_it_is_said_to_be(text: str) -> None:
-    assert find_framing(["I like trains.", text, "Pretend I'm a sailor."], "") is None
+    assert find_framing([(True, "I like trains."), (True, text), (True, "Pretend I'm a sailor.")]) is None
 
 
 def test_lines_of_a_play_over_several_messages_change_nothing(manager: MemoryManager) -> None:
@@ -78,14 +80,14 @@ def test_play_of_another_session_leaves_a_change_as_it_is(manager: MemoryManager
     ("said", "framing"),
     [
         ("Thanks for telling me. Anything else?", None),
-        ("I have told my sister.", None),
+        ("I have told my sister.", "unrelated_context"),
         ("That's great news!", None),
         ("Tell me a sentence about trains.", "quoted"),
         ("What did you write in the letter?", "quoted"),
     ],
 )
-def test_what_others_say_qualifies_the_next_words_only_where_it_asks(said: str, framing: str | None) -> None:
-    assert find_framing((), said) == framing
+def test_what_others_say_frames_the_next_words_only_where_it_asks(said: str, framing: str | None) -> None:
+    assert find_framing([(False, said)]) == framing
 
 
 @pytest.mark.parametrize("keep_all", [False, True])

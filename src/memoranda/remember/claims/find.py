@@ -45,8 +45,10 @@ _MEASURES: Final = frozenset(("number", "money", "time", "day", "address"))
 
 def find_claims(utterance: Utterance, events: Sequence[Mention]) -> tuple[Claim, ...]:
     """Return the claims in an utterance; the first person of an assistant without a name is nobody."""
-    if len(utterance.text) > _MAX_TEXT or utterance.framing == "quoted":
+    if len(utterance.text) > _MAX_TEXT:
         return ()
+    if utterance.framing == "quoted":  # it may still be the answer to a question about a change
+        return tuple(_apply_retractions([], utterance if is_person(utterance) else None))
     full, offset = expand(utterance.text), utterance.span[0]
     if full.text == utterance.text:
         return _find_claims(utterance, events)
@@ -207,11 +209,22 @@ def _is_understood(claim: Claim) -> bool:
 
 
 @text_cache(256)
+def claims_in_text(text: str) -> tuple[Claim, ...]:
+    """Return the claims of a text of a user about whom nothing is known."""
+    return find_claims(Utterance("", "user", "user", _ANY_TIME, text, (0, len(text))), ())
+
+
 def _claims_in_sentence(sentence: str) -> tuple[Claim, ...]:
     """Return the claims of a sentence of a user; none where a clause of it makes no claim."""
-    said = Utterance("", "user", "user", _ANY_TIME, sentence, (0, len(sentence)))
-    claims = find_claims(said, ())
+    claims = claims_in_text(sentence)
     return claims if len(find_clauses(sentence)) <= len(claims) else ()
+
+
+def slots_in(sentence: str) -> frozenset[tuple[str, str]]:
+    """Return the slots that a sentence fills, by subject and attribute; none where other words follow its last claim."""
+    claims = claims_in_text(sentence)
+    whole = all(not has_content(sentence[claim.span[1] :], ()) for claim in claims[-1:])
+    return frozenset((claim.subject, claim.attribute) for claim in claims) if whole else frozenset()
 
 
 def is_understood(sentence: str) -> bool:
@@ -345,6 +358,8 @@ def _apply_retractions(claims: list[Claim], utterance: Utterance | None) -> Iter
         yield from claims
         return
     text = blank_foreign(utterance.text)
+    for skips in utterance.also:
+        yield replace(_build_retraction(utterance, (0, len(text))), operation="remark", skips=skips, replaces=None)
     asked = [each for each in WITHDRAWAL.finditer(text) if not _is_asked(text, each.start())]  # "A joke, right?"
     found = next(filter(_is_about_speaker, asked), next(iter(asked), None))
     start, end = (utterance.span[0] + place for place in (found.span() if found else (0, 0)))
@@ -359,9 +374,9 @@ def _apply_retractions(claims: list[Claim], utterance: Utterance | None) -> Iter
 
 
 def _is_own_change(claim: Claim, utterance: Utterance) -> bool:
-    """Return whether a claim is a change of its own; "the move got called off" only retracts another one."""
+    """Return whether a claim is a change of the speaker's own; "the move got called off" only retracts another one."""
     retracts = utterance.retraction != "remark" and not claim.holds
-    return claim.operation not in ("state", "event") and not retracts
+    return claim.subject == first_person(utterance) and claim.operation not in ("state", "event") and not retracts
 
 
 def _is_about_speaker(found: re.Match[str]) -> bool:

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Final
 
 from memoranda.remember.base import Retraction
+from memoranda.remember.claims.confirmations import Reply, read_reply
 from memoranda.remember.claims.reports import is_small_talk, is_undone
 from memoranda.remember.claims.retractions import (
     LEAD,
@@ -39,11 +41,6 @@ from memoranda.text.cache import text_cache
 from memoranda.text.sentences import has_content, split_sentences
 from memoranda.text.terms import query_terms
 
-_DENIES: Final = re.compile(
-    r"\b(?:no|nope|nah|not|never|none|\w+n['’]t|as if|kind of|sort of|more or less|wait|actually|really|just|only|wish|hope|hopefully|would|did|said|maybe|sorry|mean|meant)\b",
-    re.I,
-)
-"""Words that are hardly small talk, in a sentence without any other content."""
 # A verb without its object: "Or so I did", "the neighbour wishes", "they say", but not "I heard what he said".
 _CUT_SHORT: Final = re.compile(
     rf"\b(?:{AUXILIARY}|to)\b[^\w\s]*(?:$|,)"
@@ -53,7 +50,7 @@ _CUT_SHORT: Final = re.compile(
 # A request that names its object: "Remind me to pay the rent", "Recommend a good tea"; but not "Until the end", "Rephrase please".
 _ORDERS: Final = re.compile(
     rf"(?:please )?(?!(?:until|till|for|in|on|at|only|just|not|with|by|from|of|since|because|if|when|while|after|before|as|and|or|to|than"
-    rf"|starting|maybe|almost|well|then|\w*[^\Ws]s)\b)\w+ (?!me(?: wrong| right| crazy)?\W*$)(?:{DETERMINER}|up|for)\b",
+    rf"|starting|maybe|almost|well|then|\w*[^\Ws]s)\b)\w+ (?:me (?:to|about|of|when|if|where|an?|the|my|our|some|any)|(?!me|two|three|\d){DETERMINER} \w+|up|for)\b",
     re.I,
 )
 # A statement of the speaker, or of an agent about its user, that does not go on with a story ("And then I woke up").
@@ -115,7 +112,16 @@ _STILL: Final = re.compile(
     re.I,
 )
 _CHATTER: Final = re.compile(
-    r"\W*(?:x+d+|brb|gtg|g2g|afk|one sec|cheers(?: \w+)?|phew|(?:he|hi|ho){2,}|sup|np|kk+)\W*", re.I
+    r"(?:(?:x+d+|brb|gtg|g2g|afk|one sec|cheers|phew|(?:he|hi|ho|ha){2,}h?|sup|np|k+|yes|yeah|yep|yup|sure|ok|okay|cool|nice|bye|goodbye|see you(?: (?:later|soon|tomorrow))?"
+    r"|lol|lmao|rofl|noted|good (?:night|luck))\b|[\s.,!😂🤣😅😄😁😆🎊🙌❤💕🥰😍🙏👍👌✨️])+",
+    re.I,
+)
+_SEVERAL: Final = re.compile(
+    r"\b(?:one|two|three|four|five|some|most|half|all|none|both|neither|either|each|which|any|everything|nothing|the (?:first|second|third|last|other))\b",
+    re.I,
+)
+_UNTRUE: Final = re.compile(
+    r"\b(?:true|truths?|real|facts?|false|fake|lies?|jokes?|jokes|invented|made up|nonsense)\b", re.I
 )
 
 
@@ -128,23 +134,41 @@ def says_nothing(text: str) -> bool:
 
 
 @text_cache(256)
-def read_retraction(text: str, before: str = "", *, answers: bool = False, speaker: str = "") -> Retraction | None:
+def read_retraction(
+    text: str,
+    before: str = "",
+    *,
+    replies: tuple[str, ...] = (),
+    said_at: datetime | None = None,
+    speaker: str = "",
+) -> Retraction | None:
     """Return how a message affects the speaker's previous change; None where it does not.
 
-    A message that `answers` a question need not have a subject. The name of the `speaker` under a message is a signature,
-    not another person's.
+    `replies` is what others said since the change, the newest first. The name of the `speaker` under a message is a
+    signature, not another person's.
     """
     if len(text) > LONGEST:
         return None
     text = restore_apostrophes(expand(text).text)
+    reply = read_reply(replies, text, before, said_at) if replies else None
+    if reply == "confirms":
+        return None
     sentences = split_sentences(text)
     if any(withdraws(each) or _TAG.match(each) or _retracts_by_name(each, before) for each in sentences):
         return "retract"
-    if any(_doubts_change(each, before, speaker) for each in sentences):
+    if reply == "denies" or any(_doubts_change(each, before, speaker) for each in sentences):
         return "doubt"
-    if WITHDRAWAL.search(text) is not None or any(not _is_new(each, answers=answers) for each in sentences):
+    if WITHDRAWAL.search(text) is not None or not all(_is_new(each, asked=reply) for each in sentences):
         return "remark"
     return None
+
+
+def names_several(text: str) -> bool:
+    """Return whether words doubt several things that were said: "Two of these are lies."."""
+    return len(text) <= LONGEST and any(
+        _SEVERAL.search(each) is not None and (withdraws(each) or _UNTRUE.search(each) is not None)
+        for each in split_sentences(restore_apostrophes(expand(text).text))
+    )
 
 
 def _retracts_by_name(sentence: str, before: str) -> bool:
@@ -220,19 +244,24 @@ def _contradicts(sentence: str, before: str) -> bool:
     )
 
 
-def _is_new(sentence: str, *, answers: bool) -> bool:
-    """Return whether a sentence is small talk, or a statement or question that does not depend on earlier words."""
-    if is_small_talk(sentence):
+def _is_new(sentence: str, *, asked: Reply | None) -> bool:
+    """Return whether a sentence is small talk, or a statement or question that does not depend on earlier words.
+
+    After a question that is not understood anything but a question may be the answer.
+    """
+    if asked is None and (is_small_talk(sentence) or _CHATTER.fullmatch(sentence)):
         return True
-    if not has_content(sentence, ()) and not REFERS_BACK.search(sentence):
-        return answers or _DENIES.search(sentence) is None
-    if ABOUT_TEXTS.search(sentence) or REFERS_BACK.search(sentence) or _WITHDRAWS.match(sentence):
+    if not has_content(sentence, ()) or ABOUT_TEXTS.search(sentence) or REFERS_BACK.search(sentence):
+        return False
+    if _WITHDRAWS.match(sentence):
         return False
     if is_question(sentence):
         return is_complete_question(sentence) and ABOUT_WORDS.search(sentence) is None
+    if asked is not None:
+        return False
     if is_statement(sentence):
         # "The sale fell through", "Then the alarm rang": it may be about the change.
         own = OWN.match(sentence) is not None and not is_undone(sentence)
         unsure = HAPPENED.match(sentence) or _CUT_SHORT.search(sentence) or _MAY_ADMIT.search(sentence)
         return own and not unsure
-    return _ORDERS.match(sentence) is not None or (answers and _DENIES.search(sentence) is None)
+    return _ORDERS.match(sentence) is not None

@@ -47,6 +47,11 @@ _SMALL_TALK: Final = re.compile(
     r")?[\s.!?,🎉🥳🙂😊😀❤️👍-]*",
     re.I,
 )
+_FEELS: Final = re.compile(
+    rf"\W{{0,9}}(?:many )?(?:thank|thx|cheers|(?:(?:i|we) )?(?:really |just |absolutely |still )*(?:love|like|enjoy|loving|enjoying|miss|hate) it"
+    rf"|(?:i|we)(?:['’]m|['’]re| am| are| feel) {_VERY}{_FEELING})",
+    re.I,
+)
 # The longer ones first: what was matched is not tried again, so that a long text takes no longer than its length.
 _ALSO_UNDERSTOOD: Final = re.compile(
     rf"[\s.,!;%-]+|(?:with (?:{POSSESSIVES}|the) (?:new )?(?:family|team|{PARTNERS}|{CHILDREN}"
@@ -94,6 +99,11 @@ def is_undone(rest: str) -> bool:
 def is_small_talk(sentence: str) -> bool:
     """Return whether a whole sentence only greets, thanks, describes a feeling, or asks to remember what was said."""
     return len(sentence) <= _LONGEST_SENTENCE and _SMALL_TALK.fullmatch(sentence) is not None
+
+
+def tells_feeling(sentence: str) -> bool:
+    """Return whether a whole sentence thanks or tells how somebody feels: "Love it!", but not "Ok", which may agree."""
+    return is_small_talk(sentence) and _FEELS.match(sentence) is not None
 
 
 def is_opening(sentence: str) -> bool:

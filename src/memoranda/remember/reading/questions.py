@@ -1,8 +1,8 @@
 """What a question asks about, and which statement it makes together with the fragment that answers it. Pure.
 
-Questions about the listener's present are listed; after any other question ("And then?", "What would you say?") an
-answer may be anything. An answer takes the place of the question word, or affirms or denies what was asked: "Where do
-you live now?" – "Cardiff". An answer with a clause of its own is read by itself.
+Only a few questions about the listener's present are understood, word for word ("What's new?"); after any other one
+("What's new in chapter two?") an answer may be anything. An answer takes the place of the question word, or affirms or
+denies what was asked: "Where do you live now?" – "Cardiff". An answer with a clause of its own is read by itself.
 """
 
 from __future__ import annotations
@@ -12,41 +12,37 @@ from typing import Final
 
 from memoranda.remember.reading.contractions import expand
 from memoranda.remember.reading.entities import NOT_NAMES
-from memoranda.remember.reading.lexicon import PEOPLE, SAYING
+from memoranda.remember.reading.lexicon import PEOPLE, SAYING, TIMES
 from memoranda.remember.reading.statements import is_statement
 from memoranda.text.cache import text_cache
 from memoranda.text.places import is_place
 
-_OPENS = r"\W*(?:(?:so|and|but|ok|okay|hey|hi|hello|welcome(?: back)?|well|oh|nice|great|noted|cool|thanks|really|wow|hmm|right|sure|good|by the way|just to (?:check|confirm)|tell me|(?-i:[A-Z])\w+(?=,))\b\W*){0,4}"
-_TAIL = r"(?:,? (?:then|by the way|if i may ask|(?-i:[A-Z])\w+))?\W*"
-_NOW_WORDS = (
-    r"(?:now|currently|these days|nowadays|today|at the moment|right now|at present|lately|this (?:week|month|year))"
+INTERJECTIONS: Final = (
+    r"\W{0,9}(?:(?:so|and|but|ok|okay|hey|hi|hello|welcome(?: back)?|well|oh|oh my|wow|nice|great|noted|cool|thanks|thank you|got it|right|sure|good|really"
+    r"|good (?:morning|afternoon|evening)|by the way|just (?:to check|to confirm|checking)|hm+|wait|congrats|congratulations|amazing|lovely)\b\W{0,9}){0,4}"
 )
-_PART = rf"your (?!(?:\w+ )?(?:{PEOPLE})\b(?!['’]))"
-# "What's new?", "How can I help?", "Anything else?", "What can I do for you?".
-_OFFERS: Final = re.compile(
-    _OPENS
-    + r"(?:(?:how|what) (?:can|may|could|else can) i (?:help|assist|do)\b.*|what (?:would|do) you (?:like|want) (?:to (?:do|talk about|discuss|know|share)|from me)\b.*"
-    r"|(?:is there |do you (?:have|need) )?any(?:thing|\s)(?:\s?(?:new|news|changes?|updates?|changed|else|to (?:report|add|share|update)|different|i (?:should|need to|can)))\b.*"
-    r"|(?:what|how)(?:['’]s| is| are|['’]re| have| has)? (?:new|up|going on|happening|things|life|it going|everything|it hanging|it all going|you(?: been)?(?: up to| doing)?)\b(?! (?:with|at) (?!you\b)).*"
-    r"|what (?:has |have |did |['’]s )?(?:changed|happened (?:to you|lately|recently))\b.*|what brings you here.*|(?:has|have|did) (?:anything|something|things|it|that)\b(?: \w+)? (?:changed?|happen(?:ed)?)\b.*)",
+"""What may stand before a question, and says nothing about what it asks for."""
+_WHILE = (
+    r"(?:,? (?:now|today|currently|these days|nowadays|lately|recently|at the moment|right now|so far|then|with you|for you"
+    rf"|this {TIMES}|since (?:last {TIMES}|then|we last (?:spoke|talked|met))))*"
+)
+_RECORDS = r"(?:address|number|e-?mail|details|profile|information|records?)"
+_NEWS: Final = re.compile(
+    INTERJECTIONS
+    + r"(?:how (?:can|may|could) i (?:help|assist)(?: you)?|what (?:can|may|could|else can) i (?:do|help)(?: you)?(?: with)?|what brings you here"
+    r"|(?:(?:is there|do you have|have you got) )?any(?:thing)? (?:new|news|else|changes?|updates?)(?: (?:i should know|i can (?:do|help)(?: you)?(?: with)?|to report|to add|to share))?"
+    r"|how(?:['’]s| are| is| have) (?:you|things|life|everything|it)(?: (?:been|doing|going|all going))*"
+    r"|what(?:['’]s| is| has| have)? (?:new|up|going on|happening|changed|you been(?: up to| doing)?|happened)"
+    r"|(?:has|did) anything (?:changed?|happen(?:ed)?)|and (?:you|yourself)|how about you"
+    rf"|(?:is|are) (?:it|that|this|everything|your {_RECORDS}) still (?:right|correct|current|true|up to date))"
+    + _WHILE
+    + r"\W*",
     re.I,
 )
-# "Where do you live now?", "Do you still smoke?", "Is your address still right?", "You live in Ghent, right?".
-_PRESENT: Final = re.compile(
-    _OPENS
-    + r"(?:(?:(?:what|where|who|whom|which|how|when)\b(?! about)(?: (?!(?:do|does|are|is|have|has|did|was|were|would|will|can|could|should)\b)[\w'-]+){0,4} )?"
-    rf"(?:do|are|have) you\b.*|who(?:['’]s| is| are)(?: \w+)? your\b.*|(?:what|where|who|which|how|when)\b(?: [\w'-]+){{0,3}}?(?: does| is| are| has| have|['’]s|['’]re) (?:still )?{_PART}.*"
-    rf"|(?:is|are|has|have|does|do) (?:still )?(?:{_PART}|it |that |this |the \w+ (?:still|now)\b).*|(?:what|where|which|how|when|who)(?: is| are|['’]s) (?:it|that|the [\w ]+?) {_NOW_WORDS}"
-    r"|(?:you|your) .{2,80}, (?:right|correct|isn['’]?t it|don['’]?t you|aren['’]?t you|yes|no)|(?:you|your) (?:still|now)\b.*|still .{2,60})\?"
-    + r"\W*$",
-    re.I,
-)
-_NOT_NOW: Final = re.compile(
-    rf"\b(?:did(?! (?:anything|something|\w+ \w+) (?:change|happen))|was|were|had|would(?! you (?:like|say (?:you|that you|your)))|will|could|should|if|ago|back then|used to|first|last|once|ever"
-    rf"|then(?!\W*$)|before|after|next|remember|want|wish|imagine|suppose|think|mean|call (?:it|that|this)|{SAYING}|example|sentence|story|(?:19|20)\d\d)\b"
-    r"|\bwho are you\b|\b(?:which|what) \w+ are you\W*$|\byour (?:turn|line|answer|sentence|story|text|example|character|role|name in|move|cue|part)\b|\bdoes (?:it|that|this) (?:end|go|start|begin|continue|sound)\b"
-    r"|\bhow (?:does|do|is) (?:it|that|this) (?:end|start|begin|continue|go on)\b|\bready\b|\bgoing to\b",
+# "Where is the station?", "What's my name?", "What is the capital of Peru?"; "What is the best excuse?" asks for words.
+_FACT: Final = re.compile(
+    rf"{INTERJECTIONS}(?:(?:where|when|what time)(?:['’]s| is| are) (?:the|my|our)(?: [\w'’-]+){{1,4}}"
+    r"|(?:what|who)(?:['’]s| is| are) (?:(?:my|our)(?: [\w'’-]+){1,2}|the \w+ of (?-i:[A-Z])[\w-]+))\?\W*",
     re.I,
 )
 _YOU: Final = re.compile(
@@ -59,7 +55,7 @@ _KIN: Final = re.compile(
 )
 _CAPITAL: Final = re.compile(r"(?<=[\w,] )(?P<name>[A-Z][a-z\u00df-\u024f]+)\b(?P<of>['’]s)?")
 # "Who is your boss now?" asks for a value of the listener.
-_WHO_IS: Final = re.compile(_OPENS + r"who(?:['’]s| is| are)(?: \w+)? your\b", re.I)
+_WHO_IS: Final = re.compile(INTERJECTIONS + r"who(?:['’]s| is| are)(?: \w+)? your\b", re.I)
 _BEFORE_SUBJECT_WORDS = """
     is are was does did has about with from and of to how's what's where's for
 """
@@ -70,16 +66,15 @@ NOT_NAMED: Final = "?"
 
 
 @text_cache(256)
-def asks_about_speaker(sentence: str) -> bool:
-    """Return whether a question or an offer is about the present state of the person who answers it."""
-    sentence = expand(sentence).text.strip()
-    if _OFFERS.fullmatch(sentence):
-        return not asks_about_somebody(sentence)
-    return (
-        _PRESENT.fullmatch(sentence) is not None
-        and _NOT_NOW.search(sentence) is None
-        and not asks_about_somebody(sentence)
-    )
+def asks_for_news(sentence: str) -> bool:
+    """Return whether a question or an offer asks how things are now with whoever answers it, and nothing else."""
+    return _NEWS.fullmatch(expand(sentence).text.strip()) is not None
+
+
+@text_cache(256)
+def asks_for_fact(sentence: str) -> bool:
+    """Return whether a question asks what, where or when something is, so that no answer is another person's words."""
+    return _FACT.fullmatch(sentence) is not None
 
 
 @text_cache(256)
@@ -111,7 +106,7 @@ def _is_subject(name: str, sentence: str) -> bool:
 _LONGEST_ANSWER: Final = 60
 _LONGEST_QUESTION: Final = 120
 _OPENING: Final = re.compile(
-    r"^\W{0,9}(?:(?:so|and|but|ok|okay|hey|hi|hello|well|oh|nice|great|noted|cool|by the way|just to (?:check|confirm)|remind me|(?-i:[A-Z])\w+(?=,))\b\W{0,9}){0,4}",
+    r"^\W{0,9}(?:(?:so|and|but|ok|okay|hey|hi|hello|well|oh|nice|great|noted|cool|by the way|just to (?:check|confirm)|remind me)\b\W{0,9}){0,4}",
     re.I,
 )
 _NOW: Final = re.compile(

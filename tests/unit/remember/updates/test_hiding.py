@@ -471,7 +471,6 @@ def test_words_that_a_message_of_the_same_call_announces_hide_nothing(manager: M
         "My sister is a nurse.",
         "We bought a sofa.",
         "What is the capital of Peru?",
-        "Can you recommend a dentist?",
         "What's my name?",
     ],
 )
@@ -483,7 +482,13 @@ def test_message_that_is_understood_leaves_the_next_one_as_it_is(manager: Memory
 
 
 @pytest.mark.parametrize(
-    "before", ["It rained all day yesterday.", "My sister is using my account today.", "The patient is 54."]
+    "before",
+    [
+        "It rained all day yesterday.",
+        "My sister is using my account today.",
+        "The patient is 54.",
+        "Can you recommend a dentist?",
+    ],
 )
 def test_change_after_a_statement_about_something_else_is_linked_and_a_fact(
     manager: MemoryManager, before: str
@@ -502,6 +507,7 @@ def test_change_after_a_statement_about_something_else_is_linked_and_a_fact(
         ("Three sentences to check.", "The sun is hot."),
         ("Could you polish my diary?", "A: Of course! Please share it, " + "and tell me about its tone and style " * 5),
         ("From now on correct my English.", "A: Sure!", "Thanks!", "A: You are welcome."),
+        ("Write a poem about cats.", "A: Here is one.", "Thanks!"),
         ("Her exact words:",),
         ("and then he goes like",),
         ("My neighbour wants to ask you something.",),
@@ -523,8 +529,7 @@ def test_framing_stays_open_until_its_speaker_leaves_it(manager: MemoryManager, 
 @pytest.mark.parametrize(
     "talk",
     [
-        ("Write a poem about cats.", "A: Here is one.", "Thanks!"),
-        ("Write a poem about cats.", "A: Here is one.", "What is the capital of Peru?", "A: Lima."),
+        ("What is the capital of Peru?", "A: Lima."),
         ("A: How can I help?",),
         ("A: What's new with you?",),
         ("A: Where do you live now?",),
