@@ -1,4 +1,4 @@
-"""Reads what answers a question about a change that was just told: it confirms the change, denies it, or neither. Pure.
+"""Decide whether the answer to a question about a change confirms or denies the change. Pure.
 
 "Yes" confirms after "Really?", takes back after "Is that a joke?", and may mean anything after "You mean your parents?".
 So only a few questions are understood, word for word, each with the answers that confirm what it is about.
