@@ -56,6 +56,7 @@ from memoranda.storage.supersession import (
     Resolution,
     relate_made,
     replay,
+    starts_after,
 )
 from memoranda.text.sentences import blank_out, has_content, overlap
 from memoranda.types import Memory, Outcome, Scope, trust_rank
@@ -105,10 +106,14 @@ def resolve_new(tx: Transaction, outcome: Outcome, new: NewMemory) -> Outcome:
 
 
 def _needs_replay(claim: Claim, others: Sequence[StoredClaim]) -> bool:
-    """Return whether a claim is not simply the latest of its slot: it is older than another one, or retracts one."""
+    """Return whether a claim is not simply the latest of its slot: it is older than another one, or retracts one.
+
+    What began in a period needs what was said in it.
+    """
     if claim.operation in RETRACTIONS or claim.operation == "correct":
         return True
-    return any(claim_time(other.as_made()) > claim_time(claim) for other in others)
+    made = [other.as_made() for other in others]
+    return any(claim_time(other) > claim_time(claim) or starts_after(claim, other) for other in made)
 
 
 def _apply(tx: Transaction, new: MadeClaim, others: Sequence[StoredClaim]) -> set[int]:

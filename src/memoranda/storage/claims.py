@@ -40,7 +40,7 @@ ENDED_BY: Final = "ended_by"
 RETRACTED: Final = "taken_back"
 """The key in a claim that its speaker retracted, or may have ("doubt"): it is not a fact, but stays in recall."""
 SAID_FROM: Final = "said_from"
-"""The key in a correction, which holds from before it was said, for the start that the correction itself states."""
+"""The key in a claim that other claims make start at another time, for the start that it states itself."""
 VOICE: Final = "voice"
 """The key in a memory's notes for the name of the user, where they speak without a name but have one."""
 FRAMING: Final = "presented"
@@ -118,6 +118,9 @@ class Claim:
     doubted: bool = False
     """Whether earlier turns make it uncertain: it hides nothing, and is a fact only if nothing else fills its slot."""
 
+    starts_by: datetime | None = None
+    """When it began at the latest, where it names a period: "this year", "in March"; `valid_from` is its start."""
+
     def to_json(self) -> dict[str, JSON]:
         return {
             "subject": self.subject,
@@ -135,6 +138,7 @@ class Claim:
             **({"reported": True} if self.reported else {}),
             **({"doubted": True} if self.doubted else {}),
             **({"skips": self.skips} if self.skips else {}),
+            **({} if self.starts_by is None else {"starts_by": self.starts_by.isoformat()}),
         }
 
 
@@ -203,6 +207,7 @@ def claim_from_json(item: Mapping[str, Any]) -> Claim:
         reported=bool(item.get("reported")),
         doubted=bool(item.get("doubted")),
         skips=int(item.get("skips", 0)),
+        starts_by=datetime.fromisoformat(str(item["starts_by"])) if item.get("starts_by") else None,
     )
 
 
@@ -225,7 +230,7 @@ def without_end(claim: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def with_start(claim: Mapping[str, Any], start: datetime | None) -> dict[str, Any]:
-    """Return the claim as one that holds from a time before it was said; with None, from when it says itself."""
+    """Return the claim as one that holds from another time than it says; with None, from when it says itself."""
     made = dict(claim)
     made["valid_from"] = made.pop(SAID_FROM, made["valid_from"])
     return made if start is None else made | {"valid_from": start.isoformat(), SAID_FROM: made["valid_from"]}
@@ -417,11 +422,11 @@ _SHAPES: Final = {
 
 
 def claims_in_scope(tx: ReadTransaction, scope: Scope, at: datetime, subject: str | None = None) -> list[StoredClaim]:
-    """Return the claims of all memories of a scope that take part in recall at a time, ended ones included.
+    """Return the claims of all memories of a scope that count at a time, ended and archived ones included.
 
     With a subject, at least those about it.
     """
-    visible = [_M.archived_at.is_(None), _M.quarantined_at.is_(None), not_expired(at)]
+    visible = [_M.quarantined_at.is_(None), not_expired(at)]
     if subject is not None:
         visible.append(mentions_subject(subject))
     return [_stored_claim(row, scope) for row in tx.execute(_SELECT_STORED.where(*in_scope(scope), *visible))]

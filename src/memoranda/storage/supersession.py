@@ -74,7 +74,8 @@ class Resolution:
 
     endings: list[Ending | None]
     starts: list[datetime | None]
-    """The start of a correction, where that is before it was said: the start of the corrected value."""
+    """The start of a claim, where others show another one than it states: of a correction the start of the corrected
+    value, and of what began in a period the end of it, where the period has an older statement."""
     follows: set[tuple[int, int]] = field(default_factory=set)
     """The memory that said something later, and the one that said it before."""
     marks: set[tuple[int, int]] = field(default_factory=set)
@@ -102,8 +103,10 @@ def replay(made: Sequence[MadeClaim]) -> Resolution:
         if newer.claim.operation in RETRACTIONS or (result.endings[position] is not None and position not in doubted):
             continue
         follows = result.marks if position in doubted else result.follows
-        for older in held.comparable(position):
-            relation = relate_made(made[older], newer)
+        relations = [(older, relate_made(made[older], newer)) for older in held.comparable(position)]
+        if any(starts_after(newer.claim, made[older].claim) for older, each in relations if each in ("end", "follow")):
+            result.starts[position] = newer.claim.starts_by
+        for older, relation in relations:
             if relation == "end" and position not in doubted | remarked:
                 _end(result, made, older, position)
                 held.remove(older)
@@ -127,7 +130,19 @@ def _end(result: Resolution, made: Sequence[MadeClaim], older: int, newer: int) 
         if started < (result.starts[newer] or at):
             result.starts[newer] = started
         at = min(started, at)
+    else:
+        at = result.starts[newer] or at
     result.endings[older] = Ending(at, made[newer].memory)
+
+
+def starts_after(newer: Claim, older: Claim) -> bool:
+    """Return whether a claim began after another was said to hold: "this year", after "I live in Oslo" of March.
+
+    Only the period is known in which it began, so the older one is taken to hold until its end.
+    """
+    if newer.starts_by is None or newer.operation == "correct":
+        return False
+    return newer.valid_from < older.said_at < newer.starts_by
 
 
 def _find_restored(result: Resolution, made: Sequence[MadeClaim], older: int, newer: int) -> list[int]:
