@@ -33,6 +33,7 @@ from memoranda.dates.vocabulary import (
     HOLIDAYS,
     MONTH,
     MONTH2,
+    NUMBER,
     ORDINALS,
     SEASON,
     TIME_WORDS_BEFORE,
@@ -43,6 +44,7 @@ from memoranda.dates.vocabulary import (
     direction,
     month_number,
     optional_group,
+    parse_count,
     weekday_number,
 )
 
@@ -152,6 +154,14 @@ def _season(match: Match, context: DateContext) -> Interval | None:
     if context.tense is None:
         return None
     return (current or (past[-1:] if context.tense == "past" else coming))[0]
+
+
+def _seasons_ago(match: Match, context: DateContext) -> Interval:
+    """Resolve "two winters ago": counted back from the last one that is over."""
+    latest = context.now.year - parse_count(match) + 1
+    found = season_of(context.now, match["season"].lower(), latest)
+    over = season_of(context.now, match["season"].lower(), context.now.year).end <= context.now
+    return found if over else season_of(context.now, match["season"].lower(), latest - 1)
 
 
 def _is_past_season(context: DateContext, last: Interval) -> bool:
@@ -298,6 +308,7 @@ RULES: Final[tuple[DateRule, ...]] = (
     ),
     rule("season year", rf"\b(?:the\s+)?{SEASON}\s+(?:of\s+|in\s+)?{YEAR}", _season),
     rule("which-season", rf"\b{WHICH}\s+{SEASON}(?!\s+(?:down|asleep|break))", _season),
+    rule("counted-season", rf"\b{NUMBER}\s+{SEASON[:-2]}s?\s+(?:ago|back)\b", _seasons_ago),
     rule("led-season", rf"\b(?:in|over|during|since|until|by|early|late|mid)\s+(?P<core>(?:the\s+)?{SEASON})", _season),
     rule("quarter year", r"\bq(?P<nth>[1-4])\s+(?:of\s+)?(?P<year>(?:19|20)\d\d)\b", _quarter),
     rule(

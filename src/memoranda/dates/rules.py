@@ -187,6 +187,8 @@ _PAST_CUE: Final = re.compile(
     r"\b(?:was|were|wasn't|weren't|did|didn't|had|went|got|took|made|bought|saw|met|came|gave|told|said|found|ran|won"
     r"|lost|ate|wrote|left|began|broke|brought|built|caught|drove|felt|flew|held|kept|knew|led|paid|sent|sold|spent"
     r"|taught|thought|wore|became|fell|grew|heard|hit|lent|rode|sang|slept|spoke|stood|swam|threw|understood|woke"
+    r"|drank|chose|forgot|stole|swore|withdrew"
+    r"|(?<!to )(?<!will )(?<!ll )(?<!can )(?<!must )(?<!could )(?<!should )(?<!might )quit"
     r"|been|ago|yesterday|last"
     r"|(?!excited|interested|scheduled|booked|supposed|need|indeed|speed|tired|worried|thrilled|married|based"
     r"|bored|planned|used\b|named|bed\b|red\b|feed\b|seed\b|weed\b|breed\b)\w{2,}ed)\b",

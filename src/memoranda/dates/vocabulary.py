@@ -86,7 +86,7 @@ _WORDS_BY_KIND: Final = {
     "today": "today tonight yesterday tomorrow",
     "part": "morning afternoon evening night",
     "night": "night",
-    "season": "spring summer autumn fall winter",
+    "season": "spring summer autumn fall winter springs summers autumns falls winters",
     "weekday": _WEEKDAYS,
     "weekday-or-short": f"{_WEEKDAYS} mon tue tues wed thu thur thurs fri sat sun",
     "holiday": "christmas xmas boxing halloween valentine valentines patrick independence thanksgiving labor"
@@ -162,6 +162,8 @@ def _kinds_of_word(words: Sequence[str], index: int) -> Iterator[str]:
             yield from _kinds_of_unit(words, index)
         elif kind == "month" and _is_near_number(words, index):
             yield "dated-month"
+        if kind == "season" and not {"ago", "back"}.isdisjoint(_words_after(words, index, 1)):
+            yield "counted-season"
         if kind in ("month", "season") and not _LEADING_WORDS.isdisjoint(_words_before(words, index, 2)):
             yield f"led-{kind}"
         if (
