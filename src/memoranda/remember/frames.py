@@ -17,7 +17,7 @@ from memoranda.remember.base import Framing, Utterance
 from memoranda.remember.claims.confirmations import is_answered_by
 from memoranda.remember.claims.find import is_claimed, is_understood
 from memoranda.remember.claims.remarks import OWN, read_retraction, says_nothing, states_no_change
-from memoranda.remember.claims.reports import is_opening, is_small_talk, is_undone, is_whole
+from memoranda.remember.claims.reports import is_opening, is_small_talk, is_undone
 from memoranda.remember.claims.values import read_value
 from memoranda.remember.reading.clauses import find_clauses
 from memoranda.remember.reading.contractions import expand
@@ -174,8 +174,6 @@ def apply_framing(utterance: Utterance, claims: tuple[Claim, ...]) -> tuple[Clai
         # A value of a list-valued attribute replaces no other value.
         may_hide = claim.single and claim.operation not in RETRACTIONS
         framing = _framing_in_message(utterance.text, span, spans) if may_hide else None
-        if framing is None and claim.attribute in ("city", "employer") and claim.holds:
-            framing = None if is_whole(utterance.text, span, spans) else "uncertain"
         weak = replace(claim, operation="state" if claim.operation == "update" else claim.operation)
         kept.append(claim if framing is None else replace(weak, reported=framing == "quoted", doubted=True))
     return tuple(kept)

@@ -17,7 +17,7 @@ from memoranda.dates.find import Mention
 from memoranda.remember.base import Utterance
 from memoranda.remember.claims.match import claims_in_clause, first_person, is_person, same_shape
 from memoranda.remember.claims.patterns import ABOUT_PEOPLE, PREVIOUS
-from memoranda.remember.claims.reports import is_plain_report, is_undone
+from memoranda.remember.claims.reports import is_plain_report, is_point, is_undone, is_whole
 from memoranda.remember.claims.retractions import WITHDRAWAL
 from memoranda.remember.claims.values import (
     is_redacted,
@@ -181,17 +181,30 @@ def _limit(claim: Claim, claims: Sequence[Claim], utterance: Utterance, events: 
         claim = replace(claim, doubted=True)
     if undone and claim.holds and not is_bare:
         return replace(claim, operation="state", doubted=True, valid_to=claim.valid_to or claim.said_at)
+    times = [_shift(event.span, -offset) for event in events if is_point(event)]
+    span, spans = _shift(claim.span, -offset), [_shift(each.span, -offset) for each in claims]
+    states = claim.holds and claim.operation in ("state", "event")
+    whole = is_whole(utterance.text, span, spans, times, states=states, denies=not claim.holds)
+    if not (is_bare or whole) and _may_be_limited(claim):
+        claim = replace(claim, doubted=True)
     if claim.operation in ("state", "event"):
         return claim
     if utterance.framing == "unrelated_context" and not is_bare:
         return replace(claim, operation="state")
-    times = (event.span for event in events if event.kind != "until")  # "until May" qualifies a change
     understood = (each.span for each in claims if _is_understood(each) or _same_sentence(claim, each, utterance))
-    spans = [*understood, *times]
-    others = [(first - offset, end - offset) for first, end in spans]
-    span, contrasts = (claim.span[0] - offset, claim.span[1] - offset), claim.replaces is not None
-    plain = is_plain_report(utterance.text, span, claim.value, others, contrasts=contrasts)
+    others = [_shift(each, -offset) for each in understood]
+    moves, contrasts = claim.attribute == "city", claim.replaces is not None
+    plain = is_plain_report(utterance.text, span, claim.value, others, times, moves=moves, contrasts=contrasts)
     return claim if plain else replace(claim, operation="state")
+
+
+def _shift(span: Span, by: int) -> Span:
+    return span[0] + by, span[1] + by
+
+
+def _may_be_limited(claim: Claim) -> bool:
+    """Return whether words after a claim may take from it: what changes or ends, and where somebody lives or works."""
+    return claim.operation not in ("state", "event") or not claim.holds or claim.attribute in ("city", "employer")
 
 
 def _same_sentence(change: Claim, claim: Claim, utterance: Utterance) -> bool:

@@ -10,11 +10,12 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, TypeAlias
 
 from memoranda.dates.find import Mention
 from memoranda.remember.base import Utterance
 from memoranda.remember.claims.corrections import FIRST_PERSON, NOT_OLD, read_bare_correction
+from memoranda.remember.claims.passing import may_be_club, may_be_no_employer, may_be_no_home
 from memoranda.remember.claims.patterns import PARTS, PREVIOUS, ClaimPattern, possible_patterns
 from memoranda.remember.claims.values import (
     PREFERENCE,
@@ -22,6 +23,7 @@ from memoranda.remember.claims.values import (
     attribute_for,
     is_known_home,
     is_thing,
+    length_of_phrase,
     length_of_value,
     may_be_first_name,
     may_be_quality,
@@ -47,6 +49,7 @@ _LASTING: Final = frozenset(("home town", "birthplace", "birth year"))
 _LIST_ATTRIBUTES: Final = frozenset(("allergic to", "speaks"))
 _RECENT: Final = timedelta(days=120)
 """A change that was reported later than this after it happened may be older than what is known."""
+_ONE_DAY: Final = timedelta(days=1, hours=1)
 # "I had moved to Rome as a student" is over, "I moved to Rome ten years ago" need not be.
 _THEN: Final = re.compile(
     r"\b(?:had|used to|when|until|for (?:a|two|three|\d+)|as a|back then|once|at the time|first|originally)\b", re.I
@@ -58,37 +61,6 @@ _STAYS: Final = re.compile(
     r"\b(?:stay(?:s|ing)?|moving|relocating)\b|(?:\b(?:am|are|is)|['’](?:m|re|s))\s+(?:(?:now|back|currently|just)\s+)?(?:in|at)\s+(?-i:[A-Z])",
     re.I,
 )
-# Places where people train, learn or are treated more often than they work.
-_TAKES_PART: Final = re.compile(
-    r"\b(?:gym|fitness|crossfit|yoga|pilates|dojo|boxing|club|studio|choir|orchestra|academy|school|college|university|uni"
-    r"|kindergarten|nursery|day ?care|classes|course|bootcamp|pool|spa|clinic|church|league|team)\b",
-    re.I,
-)
-# Words next to a name which show that somebody uses, visits or follows it: it is not an employer or a home.
-_USES: Final = re.compile(
-    r"\b(?:coverage|signal|reception|roaming|tariffs?|broadband|internet|wi-?fi|mobile data|provider|sim|classes|lessons|workouts?|training plan"
-    r"|dating|dates?(?! (?:of|is|was))|matches|swip\w+|profile|followers|streaming|episodes?|shows|series|movies|loyalty|discounts?|newsletter"
-    r"|forum|free trial|trial|subscri\w+|member(?:s|ship)?|premium|cheaper|deals|meetups?|instructors?|bulk|vouchers?|points|playlists?|projects?"
-    r"|squad|sprint|backlog|platform|app|server|tickets?|trains?|fares|miles|lounge|candidate|vote|voting|election|activis\w+)\b",
-    re.I,
-)
-_NO_EMPLOYER: Final = re.compile(
-    r"\b(?:party|greens|union|tinder|hinge|bumble|okcupid|grindr|mensa|reddit|discord|parkrun|weight watchers|slimming world|scouts|rotary)\b",
-    re.I,
-)
-_SENTENCE_END: Final = re.compile(r"[.!?](?=\s)|\n")
-_STREET: Final = re.compile(
-    r"(?-i:[A-Z]).*\b(?:street|st\.?|road|rd\.?|lane|avenue|ave\.?|drive|close|crescent|terrace|way|court|row|mews|boulevard|square"
-    r"|place|gardens|grove|hill|walk|alley)",
-    re.I,
-)
-_PASSING: Final = re.compile(
-    r"\bfor (?:(?:the|a|an|one|two|three|four|five|six|\d+|this|that|my|our|part of the|a couple of|a few|some) )*(?:whole |entire |gap |school )?"
-    r"(?:summer|winter|spring|autumn|term|semester|season|festival|holidays?|weekends?|nights?|days?|weeks?|months?|internship|placement"
-    r"|exchange|sabbatical|secondment)\b(?! ago)|\b(?:and|then)(?: straight| right)? back\b(?! in)",
-    re.I,
-)
-_WORKS: Final = re.compile(r"\b(?:work\w*|job|position|role|internship|hired|promoted|as an?)\b", re.I)
 _MOVED: Final = re.compile(r"\b(?:moved|relocated|shifted|transferred)\b", re.I)
 _BASE_VERB: Final = re.compile(
     r"love|like|enjoy|adore|prefer|hate|dislike|loathe|detest|despise|have|own|live|work|speak|drink|eat|smoke|drive"
@@ -111,6 +83,7 @@ _FOR_TODAY: Final = re.compile(
 )
 _AT_AN_END: Final = re.compile(r"(?:all |nearly |almost )?(?:over|done|finished|through|up|gone|past)(?: with)?", re.I)
 _YEAR: Final = re.compile(r"\d{4}")
+_BEFORE_TIME: Final = re.compile(r"(?:(?:in|on|at|since|from|as of|back|the|early|late)\s+)*", re.I)
 _HERE: Final = "here"
 _IN_PLACE: Final = re.compile(r"\b(?:from|in|to)\s+(?P<place>[A-Z][\w-]+(?:\s[A-Z][\w-]+)?)")
 _POINTING: Final = frozenset(("it", "this", "that", "these", "those", "them", "him", "her", "one", "something"))
@@ -159,14 +132,13 @@ class _PatternMatch:
 
     @property
     def is_passing(self) -> bool:
-        """Whether the place that somebody joined or moved to may not be an employer or a home, or only for a while."""
-        said, value = _SENTENCE_END.split(self.utterance.text[self.clause.start :])[0], self.part(self.group) or ""
+        """Whether the place that somebody joined or moved to may not be an employer or a home."""
+        said, value = self.utterance.text[self.clause.start :], self.part(self.group) or ""
         if self.pattern.attribute == "employer" and re.search(r"\bjoin", self.before_value, re.I):
-            return _WORKS.search(said) is None and bool(_USES.search(said) or _NO_EMPLOYER.search(value))
+            return may_be_no_employer(value, said)
         if self.pattern.attribute != "city" or not _MOVED.search(self.before_value):
             return False
-        uses = _USES.search(said) and not is_known_home("", said, None)
-        return bool(uses or _STREET.fullmatch(value.rstrip(" .")) or _PASSING.search(said))
+        return may_be_no_home(value, said)
 
     @property
     def about_thing(self) -> bool:
@@ -187,7 +159,7 @@ class _PatternMatch:
     def is_vague(self) -> bool:
         """Whether the value is only a pronoun ("Theo drinks it"), or says where a person is instead of who."""
         words = fold(self.part(self.group) or "").removeprefix("now ").split()
-        if not words:
+        if not words or self.names_only_time:
             return False
         if self.pattern.attribute == "owns":
             return not is_thing(words)
@@ -198,6 +170,19 @@ class _PatternMatch:
             keeps_doing = what.startswith("keep") and words[0].endswith("ing")
             return words[0] in _POINTING or words[0] in _WHERE or keeps_doing
         return self.about_thing and words[0] in _WHERE and names_person(what)
+
+    @property
+    def _dates(self) -> list[int]:
+        """Where in the clause times begin."""
+        offset = self.utterance.span[0]
+        return [event.span[0] - offset - self.clause.start + self.clause.added for event in self.near]
+
+    @property
+    def names_only_time(self) -> bool:
+        """Whether a habit has no value, but a time: "I quit smoking in March"."""
+        start, end = self.match.span(self.group)
+        first = next((date for date in self._dates if start <= date < end), None) if self.is_habit else None
+        return first is not None and _BEFORE_TIME.fullmatch(self.clause.text, start, first) is not None
 
     @property
     def begins_at(self) -> datetime | None:
@@ -267,17 +252,17 @@ class _PatternMatch:
 
     def read_value(self) -> str | None:
         """Return the value without dates and fillers; None when the clause has none."""
-        offset = self.utterance.span[0]
-        dates = [event.span[0] - offset - self.clause.start + self.clause.added for event in self.near]
-        if self.is_habit and self.match.start(self.group) in dates:
-            return None  # "I quit smoking two months ago" names no value
-        if fold(self.part(self.group) or "") == _HERE:
-            return _HERE
+        if self.names_only_time or fold(self.part(self.group) or "") == _HERE:
+            return None if self.names_only_time else _HERE
         span, keep_dates = self.match.span(self.group), self.about_thing and self.pattern.single
-        amount = trim_value(self.clause.text, span, dates)
+        amount = trim_value(self.clause.text, span, self._dates)
         if amount is not None and read_value(amount).kind in ("number", "money"):
             return amount  # "760 euros on 1 March": the day is no part of it
-        return trim_value(self.clause.text, span, dates, keep_dates=keep_dates)
+        value = trim_value(self.clause.text, span, self._dates, keep_dates=keep_dates)
+        changes = self.pattern.operation in ("update", "end") or _NOW.search(self.clause.text)
+        if value is None or not changes or read_value(value).kind not in ("name", "text"):
+            return value
+        return value[: length_of_phrase(value)]
 
     @property
     def place_before(self) -> str | None:
@@ -350,7 +335,7 @@ def _build_claim(found: _PatternMatch, subject: str, value: str | None, reading:
         attribute = f"{PREFERENCE} {' or '.join(sorted((fold(reading.value), fold(old or ''))))}"
         old = None
     subject, attribute = _owner_of_name(subject, attribute)
-    valid_from, valid_to, operation = _time_and_operation(found, value, reading, attribute)
+    valid_from, valid_to, starts_by, operation = _time_and_operation(found, value, reading, attribute)
     if old is None and single and operation in ("state", "update") and found.contrast and not clause.qualified:
         old, operation = found.contrast, "update"
     return Claim(
@@ -367,23 +352,24 @@ def _build_claim(found: _PatternMatch, subject: str, value: str | None, reading:
         operation=operation,
         replaces=None if old is None else trim_value(old, (0, len(old)), ()),
         doubted=found.is_passing,
+        starts_by=starts_by,
     )
 
 
 def _time_and_operation(
     found: _PatternMatch, value: str | None, reading: Reading, attribute: str
-) -> tuple[datetime, datetime | None, Operation]:
-    """Return the times between which a claim is true, and the operation of its clause."""
+) -> tuple[datetime, datetime | None, datetime | None, Operation]:
+    """Return from when and until when a claim is true, when it began at the latest, and the operation of its clause."""
     said_at = found.utterance.said_at
-    valid_from, valid_to = _validity(said_at, found.clause, found.times(value))
+    valid_from, valid_to, starts_by = _validity(said_at, found.clause, found.times(value))
     if valid_to is None and found.is_temporary:
         valid_to = max((event.end for event in found.near if event.end > said_at), default=None)
     operation = _operation(found, reading, valid_from)
     if (begins := found.begins_at) is not None:
-        valid_from, valid_to, operation = begins, None, "state"
+        valid_from, valid_to, starts_by, operation = begins, None, None, "state"
     if attribute in _LASTING or operation == "event":
         valid_to = None  # "I'm originally from Coimbra" and "I moved there ten years ago" do not say that it is over
-    return valid_from, valid_to, operation
+    return valid_from, valid_to, starts_by, operation
 
 
 def _items(attribute: str, value: str) -> list[str]:
@@ -405,7 +391,7 @@ def _operation(found: _PatternMatch, reading: Reading, valid_from: datetime) -> 
     pattern, clause, said_at = found.pattern, found.clause, found.utterance.said_at
     if ANYBODY.match(clause.text):
         return "state"  # another friend may be meant
-    if pattern.attribute == "employer" and _TAKES_PART.search(reading.value) and not _WORKS.search(clause.text):
+    if pattern.attribute == "employer" and may_be_club(reading.value, clause.text):
         return "state"  # "I started at Gold's Gym"
     if found.about_thing and _AT_AN_END.fullmatch(reading.value):
         return "state"  # "my shift is now over" does not say which shift
@@ -478,17 +464,22 @@ def is_person(utterance: Utterance) -> bool:
     return utterance.role == "user" or utterance.speaker != utterance.role
 
 
-def _validity(said_at: datetime, clause: Clause, events: Sequence[Mention]) -> tuple[datetime, datetime | None]:
-    """Return the times between which a claim is true: the time in the clause, or else from when it was said."""
+_Validity: TypeAlias = tuple[datetime, datetime | None, datetime | None]
+"""From when and until when a claim is true, and when it began at the latest, where that is not its start."""
+
+
+def _validity(said_at: datetime, clause: Clause, events: Sequence[Mention]) -> _Validity:
+    """Return when a claim is true: in the time that the clause names, or else from when it was said."""
     past = clause.tense == "past"
     event = next((event for event in events if event.start <= said_at), None)
     if event is None:
-        return said_at, said_at if past else None
+        return said_at, said_at if past else None, None
     if event.kind == "until":
-        return (said_at if event.end > said_at else LONG_AGO), event.end
+        return (said_at if event.end > said_at else LONG_AGO), event.end, None
     if past:
-        return min(event.start, said_at), min(event.end, said_at)
-    return min(event.start, said_at), None
+        return min(event.start, said_at), min(event.end, said_at), None
+    is_period = event.kind == "at" and event.end - event.start > _ONE_DAY
+    return event.start, None, min(event.end, said_at) if is_period else None
 
 
 def same_shape(one: str, other: str) -> bool:

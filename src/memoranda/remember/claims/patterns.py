@@ -35,7 +35,7 @@ PARTS: Final = {
     "value": r"(?P<value>(?:[^.!?;\n]|\.(?=\S)|(?<=\b(?:Mr|Ms|Dr|St))\.|(?<=\bMrs)\.)+)",
     "short": r"(?P<value>(?:[^.!?;,\n]|\.(?=\S))+?)",
     "end": r"(?=[\s.!;,]*$)",
-    "stop": r"(?=\s*(?:[.,;!](?!\d)|$)| (?:as|last|this|in|on|yesterday|today|now|recently|from|since|(?:a|two|three) (?:\w+ )?(?:day|week|month|year|decade|while|few|couple)|earlier|instead|with|to|these days|nowadays|currently|again|at the moment|right now)\b)",
+    "stop": r"(?=\s*(?:[.,;!](?!\d)|$)| (?:as|last|this|in|on|yesterday|today|now|recently|from|since|(?:an?|one|two|three|four|five|six|\d+|several) (?:\w+ )?(?:days?|weeks?|months?|years?|decades?|while|few|couple)|earlier|instead|with|to|these days|nowadays|currently|again|at the moment|right now)\b)",
     # Nouns that look like a verb: "the meeting is on Monday".
     "ing_noun": (
         r"(?:meeting|building|wedding|training|morning|evening|painting|booking|rating|hearing|screening|briefing|opening|closing|heating"
@@ -225,6 +225,7 @@ _HEALTH = (
     _many("allergic to", r"~who~adv(?:have|has) (?:an? )?(?:severe |bad )?(?:allergy to ~value|(?P<value2>\w+) allergy)"),
     _many("allergic to", r"~who~advoutgr(?:ew|own) (?:my|his|her|their|the) (?P<value>\w+) allergy", "end", holds=False),
     _many("diet", r"~who~adv(?:no longer|not)(?: an?)? ~diet(?! (?!(?:any|anymore|now|since|and|but|because|so|today|these|either|or|as of)\b)\w)", "end", holds=False),
+    _many("diet", r"~who~adv~stopped being (?:an? )?~diet\b", "end", holds=False),
     _many("diet", r"~who~adv(?:an? |a strict |gone |went |became |turned |become )?~diet\b"),
     _many("condition", r"~who(?:was |got |~adv)(?:just |recently )?diagnosed with ~value"),
     _many("condition", r"~who~adv(?:have|has|suffers? from) (?P<value>~illness)\b"),

@@ -11,8 +11,10 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from memoranda.remember.reading.lexicon import CHILDREN, MONTHS, PARTNERS, POSSESSIVES, RELATIVES, WEEKDAY
-from memoranda.text.sentences import Span, blank_out, sentence_spans
+from memoranda.dates.find import Mention
+from memoranda.dates.rules import Precision
+from memoranda.remember.reading.lexicon import CHILDREN, PARTNERS, POSSESSIVES, RELATIVES
+from memoranda.text.sentences import Span, sentence_spans
 
 # What may open a report of one's own: a greeting, a conjunction, words that announce news or a correction.
 _REPORT_OPENING: Final = re.compile(
@@ -53,19 +55,25 @@ _FEELS: Final = re.compile(
     re.I,
 )
 # The longer ones first: what was matched is not tried again, so that a long text takes no longer than its length.
+# What may follow a change, and takes nothing from it. A claim or a time that is read by itself stands in these texts as a
+# run of one sign. What is not here is not understood: "three days a week", "in summers", "around my parents".
+_CLAIM, _TIME = "\x02", "\x03"
+_KIN = rf"(?:(?:{POSSESSIVES}|the) )?(?:new )?(?:family|team|{PARTNERS}|{CHILDREN}|{RELATIVES})"
 _ALSO_UNDERSTOOD: Final = re.compile(
-    rf"[\s.,!;%-]+|(?:with (?:{POSSESSIVES}|the) (?:new )?(?:family|team|{PARTNERS}|{CHILDREN}"
-    rf"|{RELATIVES})"
-    r"|from (?-i:[A-Z])\w+|(?:instead of|rather than) (?:the |my |our )?[\w-]+"
-    r"|for (?:good|work|school|college|real|ever)|after all"
-    r"|for (?:an?|my|his|her|the|our) (?:new )?job|full[- ]time"
-    r"|now(?! and (?:then|again)\b)|already|officially|finally|again|instead|permanently|recently|just|yet|today"
-    r"|yesterday|tonight|any ?more|these days|nowadays|currently|earlier|ago|later|early|late|this|last|next|since"
-    r"|as of|from now on|from|on|in|at|by|of|about|around|starting|effective|please|thanks?|and|but|so|then|the|an?"
-    r"|few|couple|two|three|\d+|am|pm"
-    r"|(?:week|month|year|day|morning|evening|summer|spring|autumn|winter|noon|midnight)s?)\b",
+    rf"[\s.,!;]+|{_CLAIM}+"
+    rf"|(?:and|but|so|then|please)\b(?=[^{_CLAIM}]*{_CLAIM})"
+    # One time, and no list of them: "Monday to Thursday", "Monday, Tuesday".
+    r"|(?:(?:already|just|back|early|late|earlier|sometime) )*(?:(?:on|in|at|since|as of|from|starting|effective|around|about|of) )*(?:the )?"
+    rf"{_TIME}+(?!\s*(?:,|to|and|or|through|till|until|[-–])\s*{_TIME})"
+    r"|(?:just )?(?:an?|a few|a couple(?: of)?|several) (?:day|week|month)s? (?:ago|back)\b|(?:as of|from) now(?: on)?\b"
+    rf"|with {_KIN}(?: and {_KIN})?\b|from (?-i:[A-Z])\w+|(?:instead of|rather than) (?:the |my |our )?[\w-]+"
+    r"|(?:for (?:good|real|ever)|after all|full[- ]time|now(?! and (?:then|again)\b)|already|officially|finally|again|instead|permanently"
+    r"|recently|just|yet|any ?more|these days|nowadays|currently|thanks?|actually|at last|sadly|unfortunately|luckily|thankfully"
+    r"|by the way|btw|fyi)\b",
     re.I,
 )
+# Of a home these are reasons; what is used "for work" may be used beside what is used at home.
+_WHY_MOVED: Final = re.compile(r"for (?:work|school|college|(?:an?|my|his|her|the|our) (?:new )?job)\b", re.I)
 # A reason does not qualify an end. It may qualify another change, which may last only as long: "because of the strike".
 _REASON: Final = re.compile(rf"(?:because of|due to) (?:an?|the|{POSSESSIVES}) (?:[\w-]+ )?[\w-]+(?=\W*$)", re.I)
 # With a denial, these words say what is denied: "I no longer work at Acme full time", "… with my brother".
@@ -111,38 +119,71 @@ def is_opening(sentence: str) -> bool:
     return is_small_talk(sentence) or _REPORT_OPENING.fullmatch(sentence[:_LONGEST_SENTENCE]) is not None
 
 
+_SUBJECT = "i|we|it|he|she|they|you|my|our|his|her|their|your|the|that|this|there"
+# Where another clause begins, which says something of its own: ", it was time", "because …", "and love it".
 _CLAUSE_END: Final = re.compile(
-    r"\s*(?:[,.!?;:()–—…]|-\s|\b(?:and|but|so|because|since|as|which|who|where|while|when|after|before|until|till|due|thanks)\b)",
+    r"\s*(?:[.!?;:()–—…]|-\s|,?\s*\b(?:(?:and|but|so|then)(?! (?:\w+ )?back\b)|because|since|as|which|who|where|while|when|after|before"
+    rf"|until|till|due|thanks|{_SUBJECT}|no|not|please)\b)",
     re.I,
 )
-# Where in a place, with whom, as what, and since when: "at Bosch in Stuttgart", "in Ghent near the station".
+_ANY_CLAUSE_END: Final = re.compile(rf"\s*,|{_CLAUSE_END.pattern}", re.I)
+_PRAISE: Final = re.compile(rf",\s*{_VERY}{_FEELING}(?: [\w-]+)?(?=\W*$)", re.I | re.M)
+# What limits a denial, or takes it back: "… after 3", "…, then started again".
+_LIMIT: Final = re.compile(
+    rf",?\s*\b(?:(?:where|while|when|after|before|until|till)\b|(?:and|but|so|then)\b(?!\s+(?:{_SUBJECT})\b|[^{_CLAIM}]*{_CLAIM}))",
+    re.I,
+)
+# Where in a place, with whom, as what, and for how long: "at Bosch in Stuttgart", "in Ghent near the station".
 _AROUND: Final = re.compile(
     r"\s*(?:(?:in|at|to|with) (?-i:[A-Z])[\w'’-]{0,30}|(?:near|by|outside|close to|next to) (?:the |my |our )?[\w'’-]{1,30}"
-    r"|(?:as|with|for) (?:an?|the|my|our) [\w-]{1,30}(?: [\w-]{1,30}){0,2}"
-    rf"|(?:on )?{WEEKDAY}s?|(?:(?:at )?(?:the )?(?:start|beginning|middle|end) of )?(?:the )?(?:\d{{1,2}}\w{{0,2}} (?:of )?)?(?:{MONTHS})(?: \d{{1,4}}\w{{0,2}})?"
-    r"|for (?:\w{1,12} )?years?|since \w{1,20}|here|there|too|alone|together|currently)\b",
+    r"|(?:as|with) (?:an?|the|my|our) [\w-]{1,30}(?: [\w-]{1,30}){0,2}"
+    r"|for (?:\w{1,12} )?years?|here|there|too|alone|together)\b",
     re.I,
 )
 
 
-def is_whole(text: str, span: Span, others: Iterable[Span]) -> bool:
+def is_point(time: Mention) -> bool:
+    """Return whether a time says since when something is so: not "until May", "3-9 March" or a mere "in winter"."""
+    season = time.precision is Precision.SEASON and " " not in time.text
+    return time.kind != "until" and time.precision is not Precision.SPAN and not season
+
+
+def is_whole(
+    text: str, span: Span, others: Iterable[Span], times: Iterable[Span], *, states: bool, denies: bool
+) -> bool:
     """Return whether the claim is followed only by understood words, up to the end of its clause.
 
     It is not in "I moved to the Rome office's channel", "I live in Rome in my head" and "I moved to Java from Python".
+    After a comma, the rest only adds to what a claim `states` ("I work at Bosch, in the lab"), and may limit a change.
+    More words limit what it `denies`: "I no longer drink coffee after 3" denies less than it seems to.
     """
-    left = blank_out(text, [each for each in others if each != span])
-    end = _skip_matches((_AROUND, _ALSO_UNDERSTOOD), left, span[1], until=_CLAUSE_END)
-    return end == len(left) or _CLAUSE_END.match(left, end) is not None
+    left = _mark(text, [each for each in others if each != span], times)
+    pieces = (_AROUND, _ALSO_UNDERSTOOD, _WHY_MOVED, _PRAISE)
+    end = _skip_matches(pieces, left, span[1], until=_ANY_CLAUSE_END if states else _CLAUSE_END)
+    if denies and _LIMIT.match(left, end):
+        return False
+    return end == len(left) or (_ANY_CLAUSE_END if states else _CLAUSE_END).match(left, end) is not None
 
 
-def is_plain_report(text: str, span: Span, value: str, others: Iterable[Span], *, contrasts: bool = False) -> bool:
+def is_plain_report(
+    text: str,
+    span: Span,
+    value: str,
+    others: Iterable[Span],
+    times: Iterable[Span],
+    *,
+    moves: bool = False,
+    contrasts: bool = False,
+) -> bool:
     """Return whether a text reports a change without any words that may qualify it.
 
     Args:
         text: The whole text.
         span: Where in it the change is.
         value: The new value, which the words of the change end with; empty when they name none.
-        others: The parts that are read by themselves: other claims and times.
+        others: The other claims, which are read by themselves.
+        times: The points in time that it names.
+        moves: Whether somebody moved home, for which the text may give a reason.
         contrasts: Whether the words after it may name the rejected value: "Kate, not Katie".
     """
     if len(text) > _LONGEST or _LIST.search(text):
@@ -150,7 +191,8 @@ def is_plain_report(text: str, span: Span, value: str, others: Iterable[Span], *
     detail = _DETAIL.search(value)
     stop = span[1] - (len(value) - detail.start() if detail and text[: span[1]].endswith(value) else 0)
     read = [(first, last) for first, last in others if not (first <= span[0] and span[1] <= last)]
-    left = blank_out(text, [*read, (span[0], stop)])
+    left = _mark(text, [*read, (span[0], stop)], times)
+    pieces = (_ALSO_UNDERSTOOD, _WHY_MOVED) if moves else (_ALSO_UNDERSTOOD,)
     for start, end in sentence_spans(text):
         words = left[start:end]
         if start <= span[0] < end:
@@ -160,10 +202,27 @@ def is_plain_report(text: str, span: Span, value: str, others: Iterable[Span], *
                 if _CIRCUMSTANCE.search(after):
                     return False
             words = left[start : span[0]] + after
-        understood = _skip_matches((_REPORT_OPENING, _ALSO_UNDERSTOOD), words, 0) == len(words)
-        if not understood and not is_small_talk(text[start:end]):
+        if not (_consists_of(pieces, words) or is_small_talk(text[start:end])):
             return False
     return True
+
+
+def _mark(text: str, claims: Iterable[Span], times: Iterable[Span]) -> str:
+    """Return a text with each part that is read by itself as a run of one sign."""
+    kept = list(text)
+    for sign, spans in ((_TIME, times), (_CLAIM, claims)):
+        for first, last in spans:
+            start, end = max(0, first), min(last, len(text))
+            kept[start:end] = sign * (end - start)
+    return "".join(kept)
+
+
+def _consists_of(patterns: Sequence[re.Pattern[str]], sentence: str) -> bool:
+    """Return whether a sentence consists of matches, after words that open a report."""
+    first = sentence.find(_CLAIM)
+    opening = sentence[: first if first >= 0 else len(sentence)]
+    begins = _skip_matches((_REPORT_OPENING, *patterns), opening, 0)
+    return begins == len(opening) and _skip_matches(patterns, sentence, begins) == len(sentence)
 
 
 def _skip_matches(

@@ -16,6 +16,7 @@ from memoranda.remember.reading.lexicon import (
     PARTNERS,
     RELATIVES,
     SUPERIORS,
+    WEEKDAY,
     topics_in,
 )
 from memoranda.text.places import is_place, looks_like_place
@@ -88,29 +89,11 @@ _PERSON: Final = re.compile(
 )
 _KIN: Final = re.compile(f"{PARTNERS}|{CHILDREN}|{RELATIVES}", re.I)
 _TITLED: Final = re.compile(r"(?:Mr|Mrs|Ms|Miss|Mister|Sir|King|Queen|Prince|Princess|Captain)\b")
-_MEASURED: Final = frozenset(
-    (
-        "age",
-        "score",
-        "weight",
-        "height",
-        "price",
-        "rent",
-        "salary",
-        "budget",
-        "temperature",
-        "capacity",
-        "quota",
-        "limit",
-        "dose",
-        "dosage",
-        "duration",
-        "length",
-        "size",
-        "distance",
-        "speed",
-    )
-)
+_MEASURED_WORDS = """
+    age score weight height price rent salary budget temperature capacity quota limit dose dosage duration length size
+    distance speed
+"""
+_MEASURED: Final = frozenset(_MEASURED_WORDS.split())
 _NEXT_CLAUSE: Final = re.compile(
     r"\s*(?:,\s*(?:and\s+i|but|so|which|who|because|since|though|although|it|that|i|we|they|he|she|you|and\s+it|and\s+we"
     r"|as|right|too|especially|thanks|please|(?:can|could|would|will)\s+(?:you|we|i)|then|while|where|when|not)\b|\s(?:but|because|although|though|whereas|which|so\s+that"
@@ -478,6 +461,33 @@ def length_of_value(value: str) -> int:
     if read_value(value).kind in ("number", "money", "time", "day"):
         return len(_measure_of(value))
     return len(value) if rest is None else rest.start()
+
+
+_LINKS = (
+    "for|in|on|at|with|without|around|about|near|by|from|during|under|over|behind|between|among|through|via|per|than|like|as|while|when"
+    "|whenever|where|if|unless|except|before|after|until|till|to"
+)
+_ADVERBS = (
+    "most|some|every|each|any|half|both|all|once|twice|only|always|often|sometimes|usually|mostly|rarely|seldom|occasionally|now|then"
+    "|again|daily|weekly|monthly|yearly|weekends?|weekdays?|[a-z]{3,}ly"
+    rf"|(?:(?i:{WEEKDAY})|morning|afternoon|evening|night|summer|winter|spring|autumn|fall)s"
+    rf"|(?:\d+|an?|{_NUMBERS}) (?:hour|day|night|week|weekend|month|year|time)s?"
+)
+# A noun phrase ends where one of these stands: how often, when and where something is so is no part of its name.
+_PHRASE_END: Final = re.compile(rf"\s(?:{_LINKS}|{_ADVERBS})\b(?!['’-])", re.I)
+_NAME_END: Final = re.compile(
+    rf"\s(?:(?:{_LINKS})\b(?!\s(?:the\s|a\s|an\s)?(?!(?i:{_DAYS})\b)[A-Z])|(?:{_ADVERBS})\b)(?!['’-])"
+)
+"""The same of a name, which may have capitals after such a word: "The Girl with the Dragon Tattoo"."""
+
+
+def length_of_phrase(value: str) -> int:
+    """Return how many characters of a value are its noun phrase: of "Emacs most days" and "green in summer" the first.
+
+    What is left says how often, when or where it is so.
+    """
+    found = (_NAME_END if value[:1].isupper() else _PHRASE_END).search(value)
+    return len(value) if found is None else found.start()
 
 
 def is_thing(words: Sequence[str]) -> bool:

@@ -101,10 +101,12 @@ _CORRECTS: Final = re.compile(rf"\b(?:{CORRECTION}|after\s+all)\b|^(?:sorry|actu
 _QUALIFIED: Final = re.compile(
     r"\b(?:when|whenever|while|before|after(?! all\b)|until|unless|except|during|only|also|part[- ]time|temporarily|every|for a"
     rf"|on (?:weekends?|weekdays|{WEEKDAY}s)|in the (?:summer|winter|morning|evening|mornings|evenings)"
-    r"|this (?:week|month|summer|winter)|at (?:home|work|night|age)|back then|joke|joking|kidding|yeah right)\b"
+    r"|at (?:home|work|night|age)|back then|joke|joking|kidding|yeah right)\b"
     r"|(?<!s )(?<!now )(?<!to )\bat \d{1,2}\b(?!\s*(?:[ap]\.?m|:|o['’]?clock|%|h\b))|\bi was (?:\w+|\d+)\b(?:\.|$)",
     re.I,
 )
+# "I work at the pool this summer", but not "I moved this summer".
+_THIS_PERIOD: Final = re.compile(r"\bthis (?:week|month|summer|winter)\b", re.I)
 # "If I win, I live in Rome", "Once it is signed, we move": nothing is stated; "if I remember correctly" does, and so does
 # a past condition: "Once I had the keys, I moved".
 _SUPPOSED: Final = re.compile(
@@ -219,7 +221,8 @@ def _is_supposed(sentence: str) -> bool:
 def _clauses_of(sentence: str, offset: int) -> Iterator[Clause]:
     subject, past, stated, corrects = "", False, True, False
     find_possible = _filter().find
-    qualified, long_ago = _QUALIFIED.search(sentence) is not None, _LONG_AGO.search(sentence) is not None
+    long_ago, period = _LONG_AGO.search(sentence) is not None, _THIS_PERIOD.search(sentence) is not None
+    qualified = _QUALIFIED.search(sentence) is not None or (period and HAPPENED.search(sentence) is None)
     for start, part in _parts_of(sentence):
         lead = OPENING.match(part)
         opened = lead.end() if lead else 0

@@ -77,7 +77,7 @@ HAPPENED: Final = re.compile(
     r"\b(?!(?:need|feed|speed|bed|red|indeed|hundred|based|supposed|interested|married|engaged|divorced|retired|tired|used|called|named"
     r"|located|employed|unemployed|subscribed|scheduled|diagnosed|excited|addicted|obsessed)\b)\w{2,}ed\b"
     r"|\b(?:ate|became|began|bit|blew|bought|broke|brought|built|came|caught|chose|did|died|drank|drove|fell|felt|flew|fought|found|gave|got"
-    r"|grew|had|heard|held|hit|kept|knew|left|lent|lost|made|met|paid|ran|rode|rose|said|sang|sat|saw|sent|shut|slept|sold|spent|split|spoke"
+    r"|grew|had|heard|held|hit|kept|knew|left|lent|lost|made|met|paid|quit|ran|rode|rose|said|sang|sat|saw|sent|shut|slept|sold|spent|split|spoke"
     r"|stood|swam|swore|taught|thought|threw|told|took|tore|was|went|were|woke|won|wore|wrote)\b",
     re.I,
 )

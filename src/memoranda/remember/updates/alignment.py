@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
-from memoranda.remember.claims.reports import is_plain_report
+from memoranda.dates.find import find_mentions
+from memoranda.remember.claims.reports import is_plain_report, is_point
 from memoranda.remember.claims.values import is_adjective, is_number, length_of_value, read_value
 from memoranda.remember.reading.clauses import Clause, find_clauses
 from memoranda.remember.reading.contractions import expand
@@ -95,11 +96,13 @@ def align(
     """
     found: list[Alignment] = []
     olds = _present_clauses(older)
+    times = [each.span for each in find_mentions(newer, said_at[1]) if is_point(each)]
     for new in _present_clauses(newer):
         for old in olds:
             pair = _compare(old, new)
             if pair is not None:
-                if ANYBODY.match(new.clause.text) or not is_plain_report(newer, pair.new_span, pair.new_value, ()):
+                plain = is_plain_report(newer, pair.new_span, pair.new_value, (), times)
+                if ANYBODY.match(new.clause.text) or not plain:
                     pair = replace(pair, operation="state")
                 found.append(_to_alignment(pair, subject, said_at, trust))
                 break

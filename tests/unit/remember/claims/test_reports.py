@@ -10,7 +10,7 @@ import pytest
 from memoranda.dates.find import find_mentions
 from memoranda.remember.base import Utterance
 from memoranda.remember.claims.find import find_claims
-from memoranda.remember.claims.reports import is_plain_report
+from memoranda.remember.claims.reports import is_plain_report, is_point
 from memoranda.remember.updates.likeness import likeness
 
 SAID = datetime(2026, 3, 2, 12, tzinfo=UTC)
@@ -19,7 +19,8 @@ CHANGE = "I moved to Ghent"
 
 def alone(text: str) -> bool:
     start = text.index(CHANGE)
-    return is_plain_report(text, (start, start + len(CHANGE)), "Ghent", ())
+    times = [each.span for each in find_mentions(text, SAID) if is_point(each)]
+    return is_plain_report(text, (start, start + len(CHANGE)), "Ghent", (), times, moves=True)
 
 
 @pytest.mark.parametrize(
@@ -89,13 +90,13 @@ def test_words_that_may_not_be_meant_change_nothing(text: str) -> None:
 
 def test_detail_of_a_value_does_not_belong_to_it() -> None:
     text = "I switched from Vim to VS Code for one file"
-    assert not is_plain_report(text, (0, len(text)), "VS Code for one file", ())
+    assert not is_plain_report(text, (0, len(text)), "VS Code for one file", (), ())
 
 
 def test_what_is_read_by_itself_may_stand_next_to_a_change() -> None:
     text = "I left Siemens and joined Bosch."
-    assert is_plain_report(text, (0, 14), "Siemens", [(19, 31)])
-    assert not is_plain_report(text, (0, 14), "Siemens", [])
+    assert is_plain_report(text, (0, 14), "Siemens", [(19, 31)], ())
+    assert not is_plain_report(text, (0, 14), "Siemens", [], ())
 
 
 def test_long_text_next_to_a_change_is_read_in_a_moment() -> None:
