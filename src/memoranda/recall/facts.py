@@ -57,6 +57,9 @@ _NO_HABIT: Final = re.compile(
 )
 """A comparison ("we're like a family"), or what was done once ("I've read it")."""
 _MEASURED: Final = (" day", " date", " time", " money", " duration", " temperature")
+_AMOUNTS: Final = frozenset(
+    ("rent", "price", "salary", "budget", "cost", "fee", "wage", "income", "deposit", "fare", "bill")
+)
 _ADDRESS: Final = re.compile(r"https?://|@|\w\.\w+/")
 _FIXED_WORDS = """
     name nickname handle age birthday birthplace city employer occupation partner studies likes speaks diet condition
@@ -268,8 +271,8 @@ class Facts:
         subject, separator, attribute = slot.partition("/")
         wanted = fold(subject), fold(attribute)
         for known in self._slots(scope, None):
-            claim = known[0].claim
-            if separator and (fold(claim.subject), fold(claim.attribute)) == wanted:
+            names = {(fold(each.claim.subject), fold(each.claim.attribute)) for each in known}
+            if separator and wanted in names:
                 ordered = sorted(known, key=lambda each: each.order)
                 shown = [each for each in ordered if each.memory.archived_at is None]
                 if shown:
@@ -320,19 +323,23 @@ def _is_about(subject: str, name: str) -> bool:
 def _shared_slots(visible: Sequence[StoredClaim]) -> Callable[[StoredClaim], bytes]:
     """Return a function for the slot that a claim has for all agents together: their claims are about one person.
 
-    A name that one relative has is theirs: "Tarek" and "Hana's son Tarek".
+    A name that one relative has is theirs: "Tarek" and "Hana's son Tarek". A rent of "980" is one of "980 euros".
     """
     relatives: dict[tuple[str | None, str], set[str]] = {}
     for stored in visible:
-        subject = str(claims_of(stored.memory)[stored.position]["subject"])
+        claim = claims_of(stored.memory)[stored.position]
+        user, subject = stored.memory.user, str(claim["subject"])
         if "'s " in subject and subject.split()[-1][:1].isupper():
-            relatives.setdefault((stored.memory.user, fold(subject.split()[-1])), set()).add(subject)
+            relatives.setdefault((user, fold(subject.split()[-1])), set()).add(subject)
 
     def slot(stored: StoredClaim) -> bytes:
-        claim = claims_of(stored.memory)[stored.position]
-        known = relatives.get((stored.memory.user, fold(str(claim["subject"]))), set())
-        subject = next(iter(known)) if len(known) == 1 else claim["subject"]
-        return slot_of(replace(owner_of(stored.memory), agent=None), {**claim, "subject": subject})
+        claim = dict(claims_of(stored.memory)[stored.position])
+        user, subject = stored.memory.user, fold(str(claim["subject"]))
+        if claim["attribute"].rpartition(" ")[2] in _AMOUNTS:
+            claim["attribute"] += " money"
+        known = relatives.get((user, subject), set())
+        claim["subject"] = next(iter(known)) if len(known) == 1 else claim["subject"]
+        return slot_of(replace(owner_of(stored.memory), agent=None), claim)
 
     return slot
 

@@ -83,3 +83,36 @@ def test_archiving_the_older_memory_leaves_the_newer_fact() -> None:
         say(manager, day(3, 6), "I stopped taking warfarin.")
         manager.archive(old, user="ana")
         assert facts(manager) == [("warfarin", False)]
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "value"),
+    [
+        ("My rent is 900 euros.", "The landlord raised my rent to 980.", "980"),
+        ("My rent is 900.", "My rent is 980 euros now.", "980 euros"),
+        ("Our budget is 10,000 dollars.", "Our budget went up to 12,000.", "12,000"),
+        ("My salary is 50000.", "My salary was raised to 52,000 euros.", "52,000 euros"),
+    ],
+)
+def test_amount_without_currency_is_in_the_slot_of_one_with_it(older: str, newer: str, value: str) -> None:
+    with open_manager() as manager:
+        say(manager, day(3, 1), older)
+        say(manager, day(3, 6), newer)
+        assert facts(manager) == [(value, True)]
+        [slot] = [fact.slot for fact in manager.facts(user="ana")]
+        assert len(manager.history(slot, user="ana").values) == 2
+
+
+def test_price_of_a_phone_is_not_its_number() -> None:
+    with open_manager() as manager:
+        say(manager, day(3, 1), "My phone is 4711 0815.")
+        say(manager, day(3, 6), "My phone is 300 euros.")
+        assert {value for value, _ in facts(manager)} == {"4711 0815", "300 euros"}
+
+
+@pytest.mark.parametrize("label", ["User's phone", "The customer's phone", "User's phone number"])
+def test_label_of_the_user_is_their_slot(label: str) -> None:
+    with open_manager() as manager:
+        manager.remember(f"{label}: 4711 0815", user="ana")
+        manager.remember("User's phone changed to 9922 1100", user="ana")
+        assert [(fact.attribute, fact.value) for fact in manager.facts(user="ana")] == [("phone", "9922 1100")]

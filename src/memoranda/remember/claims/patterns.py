@@ -92,6 +92,7 @@ PARTS: Final = {
 
 PREVIOUS: Final = "^"
 """The attribute of a change of "it": that of the last claim in the text."""
+_LABEL: Final = r"(?:~whose )?~noun: (?:now )?~value"
 _PART: Final = re.compile("~(" + "|".join(sorted(PARTS, key=len, reverse=True)) + ")")
 
 
@@ -112,7 +113,7 @@ class ClaimPattern:
     @property
     def is_label(self) -> bool:
         """Whether a label and a colon stand before the value, as in a note: "Employer: Acme"."""
-        return self.template.startswith("(?P<whose>)~noun:")
+        return self.template == _LABEL
 
     @property
     def regex(self) -> re.Pattern[str]:
@@ -274,7 +275,7 @@ _THINGS = (
     _one("{what}", r"(?:~whose )?~noun (?:has been|have been|'s been) ~value"),
     _was(r"(?:~whose )?~noun ~adv(?:was|were|used to be) (?:called )?~value"),
     _was(r"(?P<value>(?-i:[A-Z][\w.'’-]*(?: [A-Z][\w.'’-]*){0,3})) (?:was|used to be) (?P<whose>my|our|~user's) (?P<what>(?!favou?rite)[\w-]+(?: [\w-]+)?)(?:~stop|(?= (?:at|until|when|before|for)\b))"),
-    _one("{what}", r"(?P<whose>)~noun: (?:now )?~value"),
+    _one("{what}", _LABEL),
 )  # fmt: skip
 ABOUT_PEOPLE: Final = frozenset(each.attribute for each in (*_PEOPLE, *_HOME, *_WORK, *_HEALTH)) - {"studies"}
 """Attributes that only a person has, and whose values have one shape."""
