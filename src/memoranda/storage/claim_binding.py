@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
+from memoranda.storage import lifecycle
 from memoranda.storage.base import Transaction
 from memoranda.storage.changes import StoredMessage
 from memoranda.storage.claims import (
@@ -32,7 +33,7 @@ from memoranda.storage.read import ids_of_message, latest_ids
 from memoranda.storage.supersession import denies_answer, fits, fold_value, names_same, names_value
 from memoranda.text.places import looks_like_place
 from memoranda.text.sentences import blank_out
-from memoranda.types import Memory
+from memoranda.types import Memory, Scope
 
 _LATEST: Final = 4
 """The number of latest memories that a retraction may be about."""
@@ -135,6 +136,22 @@ def find_said_before(tx: Transaction, memory: Memory, claim: Claim) -> list[int]
         if claim.operation == "correct" and has_shape(message.content or "", value_shape(claim.value)):
             return []
     return []
+
+
+def corrects_words(claim: Claim) -> bool:
+    """Return whether a claim gives only a value in place of another one: "Correction: 6", "Bergen, sorry"."""
+    return claim.operation == "correct" and claim.attribute == ANY_ATTRIBUTE and not claim.single
+
+
+def find_corrected(tx: Transaction, memory: Memory, claim: Claim) -> list[int]:
+    """Return the memories of the speaker's previous message, if it has a value that the correction may be about.
+
+    They are marked where no claim of them is corrected: "Correction: 6" after "We meet at 5".
+    """
+    owner, shape = owner_of(memory), value_shape(claim.value)
+    found = lifecycle.read_memories(tx, Scope(owner.tenant, user=owner.user), find_said_before(tx, memory, claim))
+    recent = (each for each in found if claim.said_at - each.valid_from <= _RETRACTABLE_WITHIN)
+    return [each.id for each in recent if has_shape(each.content, shape)]
 
 
 def _may_retract(claim: Claim, message: StoredMessage, answers: Sequence[str]) -> bool:

@@ -23,7 +23,13 @@ from memoranda.storage import lifecycle
 from memoranda.storage.add import true_from
 from memoranda.storage.base import ReadTransaction, Transaction
 from memoranda.storage.changes import NewMemory
-from memoranda.storage.claim_binding import bind_claims, find_said_before, retracts_other_words
+from memoranda.storage.claim_binding import (
+    bind_claims,
+    corrects_words,
+    find_corrected,
+    find_said_before,
+    retracts_other_words,
+)
 from memoranda.storage.claims import (
     CLAIMS,
     DISPUTED,
@@ -80,6 +86,7 @@ def resolve_new(tx: Transaction, outcome: Outcome, new: NewMemory) -> Outcome:
     _follow_by_meaning(tx, memory, new)
     if not claims_of(memory):
         return outcome
+    corrections = [claim for claim in claims_in(memory.notes) if corrects_words(claim)]
     memory = bind_claims(tx, memory, new.related)
     for older_id, claim in new.aligned:
         _add_claim(tx, memory, older_id, claim)
@@ -98,6 +105,8 @@ def resolve_new(tx: Transaction, outcome: Outcome, new: NewMemory) -> Outcome:
     else:
         made = [(made_by(memory, claim), others) for claim, others in stored]
         replaced = {ended for claim, others in made for ended in _apply(tx, claim, others)}
+    for claim in corrections:
+        follow(tx, memory.id, set(find_corrected(tx, memory, claim)) - replaced)
     link_other_agents(tx, memory)
     if memory.superseded_by is not None:
         return replace(outcome, status="superseded", memory=memory, reason=f"{memory.superseded_by} is newer")

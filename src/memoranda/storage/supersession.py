@@ -362,6 +362,8 @@ def fits(made: Claim, claim: Claim) -> bool:
         alike = value_shape(made.value) == value_shape(claim.value) and _are_of_one_kind(made.value, claim.value)
         return alike and _are_as_long(made.value, claim.value) and _measure_alike(made.value, claim.value)
     same = made.subject.casefold() == claim.subject.casefold()
+    if claim.operation == "correct":  # "Jan, not Jon" may be the speaker's brother
+        same = same or made.subject.casefold().startswith(f"{claim.subject.casefold()}'s ")
     return same and may_name_thing(made.value, claim.replaces or claim.value)
 
 

@@ -41,6 +41,7 @@ _BARE_CORRECTION: Final = re.compile(
     r"(?:(?P<it>(?:it|that)(?:['’]s| is| was| should be| stays| remains)(?: (?:in|on|at))?\s+)|in\s+|on\s+|at\s+)?"
     r"(?P<value>[^\s.!,]\S*?(?:\s\S+?){0,2}?)"
     r"(?:\s+(?:(?:was|is) (?P<right>right|correct|true)(?: after all| all along)?|(?P<after>after all)|i meant?))?"
+    r"(?P<regret>,?\s+(?:sorry|oops|typo))?"
     r"(?:,?\s+(?:and\s+)?not\s+(?P<old>\S+?(?:\s\S+?)?))?[.!]*$",
     re.I,
 )
@@ -52,6 +53,8 @@ _STARRED: Final = re.compile(r"\s*(?:\*[^\s*][^*\n]{0,40}|[^\s*][^*\n]{0,40}\*)\
 """A word or two that replace what was mistyped: "*43", "43*"."""
 _PARTICLES: Final = frozenset(("of", "de", "the", "and", "&"))
 _CUE: Final = re.compile(CORRECTION, re.I)
+_CUE_FIRST: Final = re.compile(rf"\W*(?:(?:oh|ah|no|sorry|wait|hm+)\b\W*)*(?:{CORRECTION})\b", re.I)
+_POINTING: Final = re.compile("it|that|this|those|these|them|him|her|you|me|us|so|well|sorry|oops|wait", re.I)
 # A request to an assistant: "Make it short", "Make that three copies".
 _REQUEST: Final = re.compile(r"\W*make (?:it|that)\b", re.I)
 _NO: Final = re.compile(r"\W*(?:(?:oh|well|hm+|no+|nope)\b\W*)+", re.I)
@@ -149,13 +152,16 @@ def read_bare_correction(clause: Clause, utterance: Utterance) -> Claim | None:
     match = _BARE_CORRECTION.match(clause.text.removeprefix("*"))
     if match is None:
         return None
-    corrects = clause.corrects or starred is not None
+    corrects = clause.corrects or starred is not None or match["regret"] is not None
     doubts = match["doubt"] or _NO.fullmatch(utterance.text[: clause.start])
     if not (corrects or match["after"] or match["right"] or (doubts and match["it"])):
         return None
     value, kind = match["value"], read_value(match["value"]).kind
     sure = corrects or match["right"] or match["after"]
-    if kind == "text" or fold(value).split()[0] in FIRST_PERSON or _REQUEST.match(clause.text):
+    if fold(value).split()[0] in FIRST_PERSON or _REQUEST.match(clause.text):
+        return None
+    named = _CUE_FIRST.match(utterance.text) and not match["doubt"] and _is_word(value)
+    if kind == "text" and not named:
         return None
     if kind == "name" and not (sure and _is_name(value)):
         return None
@@ -176,6 +182,11 @@ def read_bare_correction(clause: Clause, utterance: Utterance) -> Claim | None:
         skips=utterance.skips,
         replaces=match["old"] or (old and old["old"]),
     )
+
+
+def _is_word(value: str) -> bool:
+    """Return whether a value is one ordinary word: "I meant hazelnuts", but not "I meant it"."""
+    return value.isalpha() and value.casefold() not in EMPTY_WORDS and not _POINTING.fullmatch(value)
 
 
 def _is_name(value: str) -> bool:

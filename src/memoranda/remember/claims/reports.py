@@ -22,7 +22,7 @@ _REPORT_OPENING: Final = re.compile(
     r"|(?:i |we )?(?:just )?want(?:ed)? to let you know(?: that)?|just (?:so you know|to let you know)|for the record|for your (?:records|information)"
     r"|(?:(?:a|some|quick|small|big|good|great|bad|sad|personal|life|important) )*(?:news|updates?)|it['’]s official|as you know"
     r"|(?:please )?note(?: that)?|noted|reminder|remember(?: that)?|ps|p\.s\.|guess what|(?:it )?turns out|long story short|heads[- ]?up"
-    r"|no|nope|wait|sorry|actually|correction|edit|i meant?|oops|my (?:mistake|bad)|i (?:misspoke|was wrong)|hm+|um+|uh+|ah"
+    r"|no|nope|wait|sorry|actually|correction|typo|edit|i meant?|oops|my (?:mistake|bad)|i (?:misspoke|was wrong)|hm+|um+|uh+|ah"
     r"|finally|at last|sadly|unfortunately|luckily|thankfully)\b[\s,!:.-]*)+",
     re.I,
 )

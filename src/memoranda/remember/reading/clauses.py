@@ -44,7 +44,7 @@ _SPLIT: Final = re.compile(
 OPENING: Final = re.compile(
     r"(?:(?:and|but|so|then|well|yes|yeah|yep|ok|okay|oh|hey|hi|hello|also|plus|anyway|btw|by the way|fyi|just so you know"
     r"|for the record|good news|big news|news|update|ps|p\.s\.|honestly|look|listen|guess what|as you know|you know|turns out"
-    r"|it turns out|long story short|heads up|noted|note|please note(?: that)?|correction|remember|reminder|please remember|important|first|second"
+    r"|it turns out|long story short|heads up|noted|note|please note(?: that)?|correction|typo|remember|reminder|please remember|important|first|second"
     r"|as of (?:today|now|this \w+)|from now on|from today|starting (?:today|now|monday)|that|the thing is"
     r"|right|scratch that|never mind|no,? (?:wait|sorry)|no(?=\s*(?:[,.!]|$))|sorry|actually|i meant|i mean|oops|wait,? no|wait|hm+|um+|uh+|ah|finally|at last|sadly|unfortunately|luckily|thankfully|apparently|i think|i believe)"
     r"\b[\s,!:.-]*)+",

@@ -50,7 +50,7 @@ _VERSE: Final = 4
 _ROWS: Final = 2
 _TITLE_WORDS: Final = 5
 _NEWS = (
-    r"(?:update|news|correction|note|notes|noted|reminder|important|announcement|edit|info|heads[- ]?up|facts?|changes?"
+    r"(?:update|news|correction|typo|note|notes|noted|reminder|important|announcement|edit|info|heads[- ]?up|facts?|changes?"
     r"|change of plans?|status|profile|me|result|decision|outcome|conclusion|fyi|btw|ps|p\.s|tl;?dr|anyway|guess what"
     r"|it[’']s official|official|memo|context|background|job|work|home|address|city|family|health|diet|name|phone"
     r"|preferences?|confession|things?|question|answer|situation|truth|truth is|the thing is)s?"

@@ -8,6 +8,7 @@ import pytest
 
 from memoranda import MemoryManager, Message
 from memoranda.remember.claims.corrections import find_replaced_values
+from memoranda.testing.fakes import HashEmbedder
 
 SAID = datetime(2026, 4, 20, 9, tzinfo=UTC)
 
@@ -90,3 +91,55 @@ def test_long_text_is_searched_in_bounded_time(text: str) -> None:
     started = time.process_time()
     list(find_replaced_values(text, SAID))
     assert time.process_time() - started < 2
+
+
+def open_manager() -> MemoryManager:
+    return MemoryManager("sqlite://", embedder=HashEmbedder(64), clock=lambda: SAID.replace(hour=12))
+
+
+def say(manager: MemoryManager, *texts: str) -> None:
+    for minute, text in enumerate(texts):
+        said = SAID.replace(minute=minute)
+        manager.remember(Message("user", text, timestamp=said), user="ana", session="talk")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right", "value"),
+    [
+        ("I was born in 1988.", "Sorry, typo: I was born in 1989.", "1989"),
+        ("I live in Oslo.", "Typo: I live in Bergen.", "Bergen"),
+        ("I live in Oslo.", "Bergen, sorry.", "Bergen"),
+        ("I'm 30.", "31, oops", "31"),
+        ("My flight is on Tuesday.", "Thursday, sorry!", "Thursday"),
+        ("My brother's name is Jon.", "I meant Jan, not Jon.", "Jan"),
+    ],
+)
+def test_short_correction_replaces_the_wrong_value(wrong: str, right: str, value: str) -> None:
+    with open_manager() as manager:
+        say(manager, wrong, right)
+        assert [fact.value for fact in manager.facts(user="ana")] == [value]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [
+        ("I'm allergic to peanuts.", "I meant hazelnuts."),
+        ("I have two brothers.", "Correction: three."),
+        ("I have two brothers.", "Actually three."),
+        ("We meet at 5.", "Correction: 6."),
+        ("The train leaves at 18:30.", "18:40, sorry"),
+    ],
+)
+def test_correction_of_what_fills_no_slot_marks_it(wrong: str, right: str) -> None:
+    with open_manager() as manager:
+        say(manager, wrong, right)
+        later = {hit.content: [each.content for each in hit.later] for hit in manager.recall(wrong, user="ana")}
+        assert later[wrong] == [right]
+
+
+@pytest.mark.parametrize("text", ["Great, sorry.", "I meant no harm.", "I meant it.", "So sorry."])
+def test_words_without_a_value_correct_nothing(text: str) -> None:
+    with open_manager() as manager:
+        say(manager, "I live in Oslo.", text)
+        [hit] = [hit for hit in manager.recall("Where do I live?", user="ana") if hit.content == "I live in Oslo."]
+        assert hit.later == ()
