@@ -41,7 +41,7 @@ from memoranda.remember.new_memory import check_options, trust_of_text
 from memoranda.remember.screening.poison import find_poison
 from memoranda.security import fence
 from memoranda.security.redaction import redact_secrets
-from memoranda.server import guard
+from memoranda.server import bodies
 from memoranda.server.config import ServerConfig, is_loopback, strip_port
 from memoranda.server.keys import split_key
 from memoranda.server.routes import memories as memory_routes
@@ -178,7 +178,7 @@ def _hosts(text: str) -> object:
 
 
 def _json_rpc(text: str) -> object:
-    return guard._parse_json(text.encode("utf-8", "surrogatepass"), CONFIG)
+    return bodies._parse_json(text.encode("utf-8", "surrogatepass"), CONFIG)
 
 
 EXPORT = "\n".join(

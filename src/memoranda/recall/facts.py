@@ -273,10 +273,7 @@ class Facts:
         for known in self._slots(scope, None):
             names = {(fold(each.claim.subject), fold(each.claim.attribute)) for each in known}
             if separator and wanted in names:
-                ordered = sorted(known, key=lambda each: each.order)
-                shown = [each for each in ordered if each.memory.archived_at is None]
-                if shown:
-                    return [_until_next(each, known).to_value() for each in shown]
+                return [_until_next(each, known).to_value() for each in sorted(known, key=lambda each: each.order)]
         raise NotFound(f"nothing is known about {slot!r} in {scope}: a slot is written subject/attribute, see facts()")
 
     def current(self, values: Sequence[FactValue]) -> FactValue:
@@ -380,11 +377,9 @@ def _facts_of(slot: Sequence[_Known], moment: datetime) -> Iterator[tuple[Fact, 
     else:
         by_value = sorted(true_then, key=lambda known: fold_value(known.claim.value))
         groups = [list(run) for _, run in groupby(by_value, key=lambda known: fold_value(known.claim.value))]
-    recalled = [known for known in slot if known.memory.archived_at is None]
     for group in groups:
         current = max(group, key=lambda known: (known.standing, known.order))
-        if current in recalled:  # what is archived still counts, but is not shown
-            yield _to_fact(current, recalled, moment), current
+        yield _to_fact(current, slot, moment), current
 
 
 def _is_known_otherwise(known: _Known, sure: Sequence[_Known]) -> bool:
@@ -468,7 +463,7 @@ def _differ(one: _Known, other: _Known) -> bool:
 def _disputed(slot: Sequence[_Known], moment: datetime) -> list[_Known]:
     """Return the values that contradict each other, most trusted first; none when later ones replaced earlier ones."""
     memories = {memory for pair in replay([known.made for known in slot]).conflicts for memory in pair}
-    holding = [known for known in slot if known.is_true_at(moment) and known.memory.archived_at is None]
+    holding = [known for known in slot if known.is_true_at(moment)]
     found = [
         known
         for known in holding

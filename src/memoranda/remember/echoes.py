@@ -149,7 +149,8 @@ class EchoIndex:
         is_named = known.id in {read_shown_id(int(found)) for found in _ID.findall(part)}
         if any(_same(each, known.words, role) for each in (words, said)):
             is_entry = is_named or said is not words or _NOTED.match(part) is not None
-            return is_entry or role != "user" or (not known.may_recur and _is_returned(part, utterance, known))
+            may_recur = known.may_recur and utterance.message is not None
+            return is_entry or role != "user" or (not may_recur and _is_returned(part, utterance, known))
         # A person may break off with "…" as well: of a person's words, only an entry is a cut text.
         is_line = role != "user" or (_BULLET.match(part) is not None and "\n" not in utterance.text.strip())
         is_entry = is_named or (said is not words and (is_cut or _BEFORE.match(part) is not None))

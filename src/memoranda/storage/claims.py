@@ -422,11 +422,11 @@ _SHAPES: Final = {
 
 
 def claims_in_scope(tx: ReadTransaction, scope: Scope, at: datetime, subject: str | None = None) -> list[StoredClaim]:
-    """Return the claims of all memories of a scope that count at a time, ended and archived ones included.
+    """Return the claims of all memories of a scope that take part in recall at a time, ended ones included.
 
     With a subject, at least those about it.
     """
-    visible = [_M.quarantined_at.is_(None), not_expired(at)]
+    visible = [_M.archived_at.is_(None), _M.quarantined_at.is_(None), not_expired(at)]
     if subject is not None:
         visible.append(mentions_subject(subject))
     return [_stored_claim(row, scope) for row in tx.execute(_SELECT_STORED.where(*in_scope(scope), *visible))]

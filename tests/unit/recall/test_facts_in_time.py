@@ -1,4 +1,4 @@
-"""Facts on a day: what began in a period of which only the name is known, and what is archived."""
+"""Facts on a day: what began in a period of which only the name is known."""
 
 from __future__ import annotations
 
@@ -57,24 +57,6 @@ def test_late_statement_inside_the_period_bounds_it_as_well() -> None:
         say(manager, day(3, 6), "I live in Oslo.")
         assert facts(manager, day(3, 7)) == [("Oslo", True)]
         assert facts(manager) == [("Bergen", True)]
-
-
-@pytest.mark.parametrize(
-    ("older", "newer"),
-    [
-        ("I take warfarin.", "I stopped taking warfarin."),
-        ("I live in Oslo.", "I moved to Bergen last week."),
-        ("I work at Volvo.", "I quit Volvo on 4 March."),
-    ],
-)
-def test_archived_change_still_counts(older: str, newer: str) -> None:
-    with open_manager() as manager:
-        old = say(manager, day(3, 1), older)
-        new = say(manager, day(3, 6), newer)
-        manager.archive(new, user="ana")
-        assert facts(manager) == []
-        assert manager.conflicts(user="ana") == []
-        assert manager.get(old, user="ana").superseded_by == new
 
 
 def test_archiving_the_older_memory_leaves_the_newer_fact() -> None:

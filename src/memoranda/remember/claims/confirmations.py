@@ -60,6 +60,7 @@ _STILL: Final = re.compile(rf"{INTERJECTIONS}(?:do|are) you still (?P<what>[^?]+
 _BESIDE_NAMES_WORDS = "so you your did have do are is really just now live work to in at and for"
 _BESIDE_NAMES: Final = frozenset(_BESIDE_NAMES_WORDS.split())
 """What a question may say beside the words of a change that it repeats: "So you live in Ghent now?"."""
+_LEAD: Final = re.compile(INTERJECTIONS, re.I)
 _WORD: Final = re.compile(r"[^\W_]+")
 _JUST_NOW: Final = timedelta(days=62)
 """How long ago a change may have happened that is news today."""
@@ -117,7 +118,8 @@ def _is_confirmed_by_the_way(question: str, change: str) -> bool:
 def _repeats(question: str, change: str) -> bool:
     """Return whether a question only repeats words of a change: "You moved to Ghent?"."""
     known, names = set(query_terms(change)), False
-    for word in _WORD.findall(re.sub(INTERJECTIONS, "", question, count=1, flags=re.I).casefold()):
+    lead = _LEAD.match(question)
+    for word in _WORD.findall(question[lead.end() if lead else 0 :].casefold()):
         if word not in _BESIDE_NAMES and not known.issuperset(query_terms(word)):
             return False
         names = names or word not in _BESIDE_NAMES

@@ -77,10 +77,10 @@ def parse_url(url: str) -> ServerAddress:
     parts, options = _split_url(url)
     numbers = {name: _read_count(name, options.pop(name)) for name in _OWN_OPTIONS if name in options}
     _require_known(options)
-    conninfo = urlunsplit(("postgresql", parts.netloc, parts.path, urlencode(options), ""))
     try:
+        conninfo = urlunsplit(("postgresql", parts.netloc, parts.path, urlencode(options), ""))
         found = conninfo_to_dict(conninfo)
-    except psycopg.Error:  # not shown: the driver's words can hold the password, or a part of it
+    except (psycopg.Error, ValueError):  # not shown: the driver's words can hold the password, or a part of it
         raise InvalidInput(_UNREADABLE) from None
     if not found.get("dbname"):
         raise InvalidInput(f"the URL names no database: {_EXAMPLE}")
